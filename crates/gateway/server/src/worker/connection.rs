@@ -169,6 +169,7 @@ async fn serve_http1<S, H>(
     }
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     tokio::select! {
+        biased;
         _ = connection.as_mut() => {}
         _ = stop.wait_for(|stopped| *stopped) => {
             connection.as_mut().graceful_shutdown();
