@@ -1,6 +1,6 @@
 //! Reads the request members that the gateway's layers use.
 
-mod members;
+pub(crate) mod members;
 mod prompt;
 mod settings;
 #[cfg(test)]
