@@ -157,7 +157,7 @@ impl<'a> Attempts<'a> {
     }
 
     fn choose(&mut self) -> Result<InFlightGuard, ErrorResponse> {
-        let chosen = self.upstream.choose(self.last.as_ref(), clock::now());
+        let chosen = self.upstream.choose(self.last.as_ref());
         let chosen = chosen.ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
         self.made += 1;
         self.last = Some(Arc::clone(&chosen.endpoint));
