@@ -1,7 +1,7 @@
 //! Reads JSON part by part.
 //!
 //! A request is checked by the parser once. After that only the ends of its parts are looked for,
-//! which passes over strings many bytes at a time. Of a response only the read parts are checked.
+//! which passes over strings many bytes at a time.
 
 use std::borrow::Cow;
 

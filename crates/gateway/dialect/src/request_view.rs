@@ -1,6 +1,6 @@
 //! Reads the request members that the gateway's layers use.
 
-pub(crate) mod members;
+mod members;
 mod prompt;
 mod settings;
 #[cfg(test)]

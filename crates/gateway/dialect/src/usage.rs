@@ -1,11 +1,12 @@
 //! Token usage of a request and its response.
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::request_view::members::Members;
-use crate::wire::{anthropic, openai, unreadable};
+
+use crate::wire::{anthropic, openai, parse_response};
 
 /// Tokens of a request and its response, counted as OpenAI does: the prompt includes cached tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,11 +69,13 @@ impl Usage {
 }
 
 fn parse<U: DeserializeOwned + Into<Usage>>(body: &[u8]) -> Result<Option<Usage>, DialectError> {
-    let body = simdutf8::basic::from_utf8(body).map_err(serde_json::Error::custom);
-    let members = body.and_then(|body| Members::read(body.trim_ascii(), &["usage"]));
-    let usage =
-        members.and_then(|members| members.get("usage").map(serde_json::from_str::<U>).transpose());
-    usage.map(|usage| usage.map(U::into)).map_err(|error| unreadable(&error))
+    let body: Body<U> = parse_response(body)?;
+    Ok(body.usage.map(U::into))
+}
+
+#[derive(Deserialize)]
+struct Body<U> {
+    usage: Option<U>,
 }
 
 impl From<openai::Usage> for Usage {

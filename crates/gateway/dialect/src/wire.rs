@@ -182,7 +182,7 @@ pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T
 }
 
 /// The error of a response, without quoted values, which may be personal data.
-pub(crate) fn unreadable(error: &serde_json::Error) -> DialectError {
+fn unreadable(error: &serde_json::Error) -> DialectError {
     let (mut text, line, column) = (error.to_string(), error.line(), error.column());
     if text.contains('"') {
         text = format!("a member has an unexpected value at line {line} column {column}");

@@ -6,12 +6,12 @@ use crate::json::{self, Member};
 
 /// The members of an object without those that are `null`.
 #[derive(Debug)]
-pub(crate) struct Members<'a>(Vec<Member<'a>>);
+pub(super) struct Members<'a>(Vec<Member<'a>>);
 
 impl<'a> Members<'a> {
     /// # Errors
     /// It is not an object, or a member that is read occurs twice.
-    pub(crate) fn read(json: &'a str, read: &[&'static str]) -> Result<Self, serde_json::Error> {
+    pub(super) fn read(json: &'a str, read: &[&'static str]) -> Result<Self, serde_json::Error> {
         let mut members = json::members(json)?;
         for name in read {
             if members.iter().filter(|(own, _)| own == name).nth(1).is_some() {
@@ -22,7 +22,7 @@ impl<'a> Members<'a> {
         Ok(Self(members))
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
         self.iter().find(|(own, _)| own == name).map(|(_, value)| *value)
     }
 
