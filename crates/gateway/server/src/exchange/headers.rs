@@ -74,9 +74,8 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let listed = names.map(<[u8]>::trim_ascii).filter(|name| {
         !(name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close"))
     });
-    let listed = listed.filter_map(|name| HeaderName::from_bytes(name).ok());
-    let present = headers.keys().filter(|name| HOP.contains(name)).cloned();
-    for name in listed.chain(present).collect::<Vec<_>>() {
+    let listed: Vec<_> = listed.filter_map(|name| HeaderName::from_bytes(name).ok()).collect();
+    for name in listed.iter().chain(HOP.iter()) {
         headers.remove(name);
     }
 }
