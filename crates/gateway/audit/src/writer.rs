@@ -34,13 +34,6 @@ struct Outage {
     unreachable: bool,
 }
 
-/// Why a batch was dropped.
-#[derive(Clone, Copy)]
-enum Reason {
-    Store,
-    Refused,
-}
-
 impl Writer {
     pub(crate) fn new(
         queue: Arc<Queue>,
@@ -90,19 +83,19 @@ impl Writer {
     /// Delivers a batch to the sink, with retries.
     fn deliver(&mut self, batch: &mut Batch<'_>, rows: u64) {
         if self.outage.as_ref().is_some_and(|outage| outage.unreachable) {
-            return self.give_up(batch, rows, Reason::Store);
+            return self.give_up(batch, rows, false);
         }
         for failures in 1..=self.retry.attempts {
             match self.sink.put(batch) {
                 Ok(()) => return self.succeed(rows, batch.lines.len()),
                 Err(Failure::Refused(error)) => {
                     self.failing(&error, false);
-                    return self.give_up(batch, rows, Reason::Refused);
+                    return self.give_up(batch, rows, true);
                 }
                 Err(Failure::Again(error)) => self.pause_after(failures, &error),
             }
         }
-        self.give_up(batch, rows, Reason::Store);
+        self.give_up(batch, rows, false);
     }
 
     fn pause_after(&mut self, failures: u32, error: &str) {
@@ -131,18 +124,15 @@ impl Writer {
     }
 
     /// Counts the lines that got through as written and the rest as dropped.
-    fn give_up(&mut self, batch: &Batch<'_>, rows: u64, reason: Reason) {
+    fn give_up(&mut self, batch: &Batch<'_>, rows: u64, is_refused: bool) {
         let done = batch.lines.get(..batch.done).unwrap_or_default();
         let written = memchr::memchr_iter(b'\n', done).count() as u64;
         let lost = rows - written;
         let outage = self.outage.get_or_insert_default();
         outage.lost += lost;
-        outage.unreachable = self.closing && matches!(reason, Reason::Store);
-        let dropped = match reason {
-            Reason::Store => Drops { store: lost, ..Drops::default() },
-            Reason::Refused => Drops { refused: lost, ..Drops::default() },
-        };
-        self.queue.settle(written, dropped, batch.lines.len());
+        outage.unreachable = self.closing && !is_refused;
+        let (store, refused) = if is_refused { (0, lost) } else { (lost, 0) };
+        self.queue.settle(written, Drops { store, refused, ..Drops::default() }, batch.lines.len());
     }
 }
 

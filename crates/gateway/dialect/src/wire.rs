@@ -6,8 +6,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -142,36 +142,20 @@ impl<'de: 'a, 'a, P: Deserialize<'de>> Visitor<'de> for TextOrParts<'a, P> {
     }
 }
 
-/// A struct that is read from a JSON object only. Derived code also accepts an array of the fields'
+/// Reads a struct from a JSON object only. Derived code also accepts an array of the fields'
 /// values, and the policy would then see a different request than the upstream.
-#[derive(Debug)]
-pub(crate) struct Object<T>(pub(crate) T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectOnly(PhantomData))
+pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
+    if json.trim_ascii_start().starts_with(b"{") {
+        return serde_json::from_slice(json);
     }
-}
-
-struct ObjectOnly<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOnly<T> {
-    type Value = Object<T>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
-    }
+    Err(serde_json::Error::invalid_type(Unexpected::Other("text"), &"an object"))
 }
 
 /// Parses a request body. On an error it is parsed again, to find the path of the field.
 pub(crate) fn parse_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
     let text = utf8(body)?;
     crate::depth::check(body)?;
-    serde_json::from_str::<Object<T>>(text).map(|object| object.0).map_err(|error| {
+    object(body).map_err(|error| {
         if !error.is_data() {
             return DialectError::malformed(error);
         }
@@ -194,18 +178,16 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
 
 /// Parses a response or an event of an upstream.
 pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
-    serde_json::from_slice::<Object<T>>(body)
-        .map(|object| object.0)
-        .map_err(|error| DialectError::InvalidResponse(describe(&error)))
+    object(body).map_err(|error| unreadable(&error))
 }
 
-/// The text of an error, without quoted values, which may be personal data.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    if !text.contains('"') {
-        return text;
+/// The error of a response, without quoted values, which may be personal data.
+fn unreadable(error: &serde_json::Error) -> DialectError {
+    let (mut text, line, column) = (error.to_string(), error.line(), error.column());
+    if text.contains('"') {
+        text = format!("a member has an unexpected value at line {line} column {column}");
     }
-    format!("a member has an unexpected value at line {} column {}", error.line(), error.column())
+    DialectError::InvalidResponse(text)
 }
 
 /// An object whose first member is its type, as the providers write it.

@@ -80,21 +80,21 @@ impl Upstream {
 
     /// The next server in turn for a request; `None` if none is available. `tried` failed before,
     /// and is chosen only without an alternative.
-    pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<InFlightGuard> {
+    pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>) -> Option<InFlightGuard> {
         if let [only] = self.endpoints.as_slice() {
-            return admitted(only, now);
+            return admitted(only);
         }
         let start = self.next.fetch_add(1, Ordering::Relaxed) % self.endpoints.len();
         let (before, from_start) = self.endpoints.split_at(start);
         let available =
-            || from_start.iter().chain(before).filter(|endpoint| endpoint.is_available(now));
+            || from_start.iter().chain(before).filter(|endpoint| endpoint.is_available());
         let untried =
             available().find(|endpoint| tried.is_none_or(|tried| !Arc::ptr_eq(tried, endpoint)));
-        untried.or_else(|| available().next()).and_then(|endpoint| admitted(endpoint, now))
+        untried.or_else(|| available().next()).and_then(admitted)
     }
 }
 
 /// A request to a server that admits it now.
-fn admitted(endpoint: &Arc<Endpoint>, now: u64) -> Option<InFlightGuard> {
-    endpoint.admits(now).map(|admission| InFlightGuard::new(endpoint, admission))
+fn admitted(endpoint: &Arc<Endpoint>) -> Option<InFlightGuard> {
+    endpoint.admits().map(|admission| InFlightGuard::new(endpoint, admission))
 }

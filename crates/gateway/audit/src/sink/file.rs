@@ -72,6 +72,16 @@ impl FileSink {
         Ok(())
     }
 
+    /// Removes the start of a row whose rest did not fit, because the disk may stay full.
+    fn take_back(&mut self, batch: &mut Batch<'_>) -> io::Result<()> {
+        let done = batch.lines.get(..batch.done).unwrap_or_default();
+        let part = done.rsplit(|byte| *byte == b'\n').next().map_or(0, <[u8]>::len);
+        let Some(file) = self.file.as_ref().filter(|_| part > 0) else { return Ok(()) };
+        file.set_len(file.metadata()?.len().saturating_sub(part as u64))?;
+        (batch.done, self.torn) = (batch.done - part, false);
+        Ok(())
+    }
+
     /// Whether the path still refers to the file that was written.
     fn path_state(&self) -> io::Result<PathState> {
         let Some(file) = &self.file else { return Ok(PathState::Removed) };
@@ -122,6 +132,8 @@ impl FileSink {
 impl Sink for FileSink {
     fn put(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let written = self.write(batch).and_then(|()| self.follow(batch));
+        // A row that stays torn is completed by the next attempt.
+        let written = written.inspect_err(|_| drop(self.take_back(batch)));
         written.map_err(|error| self.failure(&error))
     }
 
@@ -183,6 +195,20 @@ mod tests {
         let mut sink = FileSink::open(&path, Duration::ZERO).unwrap();
         sink.put(&mut Batch { number: 0, lines: b"{1}\n{2}\n", done: 4 }).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{2}\n");
+    }
+
+    #[test]
+    fn a_row_whose_rest_does_not_fit_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let mut sink = FileSink::open(&path, Duration::ZERO).unwrap();
+        put(&mut sink, b"{0}\n").unwrap();
+        put(&mut sink, b"{1}\n{2").unwrap();
+        let mut batch = Batch { number: 0, lines: b"{1}\n{2}\n", done: 6 };
+        sink.take_back(&mut batch).unwrap();
+        assert_eq!((std::fs::read_to_string(&path).unwrap(), batch.done), ("{0}\n{1}\n".into(), 4));
+        sink.put(&mut batch).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{0}\n{1}\n{2}\n");
     }
 
     #[test]

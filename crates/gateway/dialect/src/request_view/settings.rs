@@ -6,7 +6,7 @@ use super::TokenLimits;
 use super::members::Members;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::wire::Object;
+use crate::wire::object;
 
 /// Whether the response is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Members<'_> {
             include_usage: Option<bool>,
         }
         let Some(options) = self.get("stream_options") else { return Ok(false) };
-        serde_json::from_str::<Object<Options>>(options)
-            .map(|options| options.0.include_usage == Some(true))
+        object::<Options>(options.as_bytes())
+            .map(|options| options.include_usage == Some(true))
             .map_err(|error| DialectError::invalid("stream_options", error))
     }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::header::HeaderName;
-use ring::digest::{SHA256, digest};
 
 use crate::assembly::check::Check;
 use crate::assembly::router::{Route, Router};
@@ -16,6 +15,7 @@ use crate::http::error_response::ErrorFormat;
 use crate::http::normal_form::OwnedHeaders;
 use crate::layers::Layers;
 use crate::layers::admin::AdminGate;
+use crate::layers::auth::sha256;
 use crate::layers::forwarded::TrustedProxies;
 use crate::layers::policy::PolicyLayer;
 use crate::layers::rate_limit::{self, RateLimit};
@@ -167,8 +167,8 @@ fn upstream_buffer(spec: &Spec) -> usize {
 
 /// SHA-256 of the configuration's debug form, cut to 16 digits. Secrets show as `[redacted]`.
 fn digest_of(spec: &Spec) -> String {
-    let hash = digest(&SHA256, format!("{spec:?}").as_bytes());
-    let start = hash.as_ref().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
+    let hash = sha256(format!("{spec:?}").as_bytes());
+    let start = hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
     format!("{start:016x}")
 }
 
@@ -177,9 +177,7 @@ fn digest_of(spec: &Spec) -> String {
 fn text_rules(spec: &Spec, policy: Option<&PolicyLayer>) -> [u8; 32] {
     let rules = policy.and_then(PolicyLayer::rules_digest);
     let all = format!("{:?} {} {rules:?}", spec.text_sections(), spec.faults.policy_off);
-    let mut text_rules = [0; 32];
-    text_rules.copy_from_slice(digest(&SHA256, all.as_bytes()).as_ref());
-    text_rules
+    sha256(all.as_bytes())
 }
 
 #[cfg(test)]

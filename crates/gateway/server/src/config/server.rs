@@ -18,7 +18,7 @@ pub struct ServerSpec {
     #[default(ByteSize(16 << 10))]
     pub header_bytes: ByteSize,
     /// Most headers of a request.
-    #[default(64)]
+    #[default(100)]
     pub headers: usize,
     /// Largest body of a request, enforced while it arrives.
     #[default(ByteSize(1 << 20))]

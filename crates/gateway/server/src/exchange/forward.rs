@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HOST, HeaderMap, RETRY_AFTER};
+use hyper::header::{HOST, HeaderMap, HeaderName, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::http::response::Parts as ResponseParts;
 use hyper::http::uri::PathAndQuery;
@@ -149,15 +149,15 @@ impl<'a> Attempts<'a> {
         if upstream.retry.is_some() {
             upstream.retry_budget.count_request(clock::now());
         }
-        let is_idempotent =
-            parts.method.is_idempotent() || parts.headers.contains_key("idempotency-key");
+        let key = const { HeaderName::from_static("idempotency-key") };
+        let is_idempotent = parts.method.is_idempotent() || parts.headers.contains_key(key);
         let unset = 1 + u32::from(is_idempotent);
         let most = upstream.retry.map_or(unset, |retry| retry.attempts);
         Self { upstream, limit, most, made: 0, is_idempotent, last: None }
     }
 
     fn choose(&mut self) -> Result<InFlightGuard, ErrorResponse> {
-        let chosen = self.upstream.choose(self.last.as_ref(), clock::now());
+        let chosen = self.upstream.choose(self.last.as_ref());
         let chosen = chosen.ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
         self.made += 1;
         self.last = Some(Arc::clone(&chosen.endpoint));
@@ -377,7 +377,7 @@ mod tests {
 
     fn pause(name: &'static str, value: &str) -> Option<Duration> {
         wanted_pause(&HeaderMap::from_iter([(
-            hyper::header::HeaderName::from_static(name),
+            HeaderName::from_static(name),
             HeaderValue::from_str(value).unwrap(),
         )]))
     }

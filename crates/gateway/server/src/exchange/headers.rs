@@ -68,20 +68,6 @@ fn set_credential(headers: &mut HeaderMap, dialect: Dialect, key: &str) -> Optio
 
 /// Removes the hop-by-hop headers of a response, and those that `connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // Checking the few present names costs less than a search for each of these.
-    if headers.contains_key(CONNECTION) {
-        remove_listed(headers);
-        headers.remove(CONNECTION);
-    }
-    if headers.keys().any(|name| HOP.contains(name)) {
-        for name in HOP.iter() {
-            headers.remove(name);
-        }
-    }
-}
-
-/// Removes the headers that `connection` names.
-fn remove_listed(headers: &mut HeaderMap) {
     let lines = headers.get_all(CONNECTION).iter();
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     // The two usual ones need no search: `keep-alive` is in `HOP`, and `close` is not a header.
@@ -89,7 +75,7 @@ fn remove_listed(headers: &mut HeaderMap) {
         !(name.eq_ignore_ascii_case(b"keep-alive") || name.eq_ignore_ascii_case(b"close"))
     });
     let listed: Vec<_> = listed.filter_map(|name| HeaderName::from_bytes(name).ok()).collect();
-    for name in listed {
+    for name in listed.iter().chain(HOP.iter()) {
         headers.remove(name);
     }
 }

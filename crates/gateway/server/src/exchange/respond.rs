@@ -117,7 +117,8 @@ pub(crate) fn expect_method(found: &Method, wanted: &Method) -> Result<(), Error
 /// Checks that the body has no content encoding and no `content-transfer-encoding` of mail, which
 /// some readers undo.
 pub(crate) fn expect_plain(headers: &HeaderMap) -> Result<(), ErrorResponse> {
-    if is_encoded(headers) || headers.contains_key("content-transfer-encoding") {
+    let mail = const { HeaderName::from_static("content-transfer-encoding") };
+    if is_encoded(headers) || headers.contains_key(mail) {
         let message = "send the body without `content-encoding`";
         return Err(ErrorResponse::unsupported_media_type(message));
     }

@@ -1,7 +1,9 @@
 //! Reads a whole body, bounded in size, time and memory.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -41,6 +43,11 @@ pub(crate) async fn read(
     memory: &Arc<MemoryBudget>,
 ) -> Result<Bytes, Unread> {
     let mut reading = pin!(read_frames(body, bounds.bytes, memory));
+    // Most bodies have arrived with their head, and need no timer.
+    let arrived = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
+    if let Poll::Ready(read) = arrived {
+        return read;
+    }
     let mut left = bounds.time;
     loop {
         let step = left.min(SHORT_PATIENCE);

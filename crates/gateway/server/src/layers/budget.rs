@@ -139,7 +139,7 @@ impl Budgets {
 
     /// The header with the budget's remainder, in tokens or dollars.
     fn remaining_header(&self, state: &BudgetState) -> (HeaderName, HeaderValue) {
-        let name = HeaderName::from_static("x-quota-remaining");
+        let name = const { HeaderName::from_static("x-quota-remaining") };
         let in_dollars = self.unit == BudgetUnit::Usd;
         let dollars = in_dollars.then(|| format!("{:.6}", state.remaining as f64 / MICRO));
         let dollars = dollars.and_then(|dollars| HeaderValue::try_from(dollars).ok());

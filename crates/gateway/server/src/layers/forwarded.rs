@@ -18,7 +18,7 @@ const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Sorted by name.
+/// Sorted by length, then by name.
 static CLAIMS: HeaderList = LazyLock::new(|| headers_of("claims"));
 
 /// Addresses of proxies whose headers are trusted.
@@ -42,6 +42,9 @@ impl TrustedProxies {
     /// trusted proxy. Each proxy appends the address of its peer, so earlier entries may be forged.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
+        if !self.contains(client) {
+            return client;
+        }
         let lines = headers.get_all(FOR).iter().rev();
         let mut hops = lines.flat_map(|line| line.to_str().unwrap_or("").rsplit(','));
         while self.contains(client)
@@ -63,7 +66,7 @@ impl TrustedProxies {
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// The address as it is forwarded.
-    text: String,
+    text: Option<HeaderValue>,
     /// The protocol of the connection.
     protocol: &'static str,
 }
@@ -71,7 +74,8 @@ pub(crate) struct Peer {
 impl Peer {
     pub(crate) fn new(address: IpAddr, is_tls: bool) -> Self {
         let protocol = if is_tls { "https" } else { "http" };
-        Self { address, text: address.to_canonical().to_string(), protocol }
+        let text = HeaderValue::try_from(address.to_canonical().to_string()).ok();
+        Self { address, text, protocol }
     }
 }
 
@@ -83,11 +87,11 @@ pub(crate) fn rewrite(
     peer: &Peer,
     host: Option<HeaderValue>,
 ) {
-    let mut hops = HeaderValue::from_str(&peer.text);
+    let mut hops = peer.text.clone();
     if trusted.contains(peer.address) {
-        let before = headers.get_all(FOR).iter().filter_map(|value| value.to_str().ok());
-        let hop = &*peer.text;
-        hops = HeaderValue::try_from(before.chain([hop]).collect::<Vec<_>>().join(", "));
+        let all = headers.get_all(FOR).iter().chain(&peer.text);
+        let all: Vec<_> = all.filter_map(|value| value.to_str().ok()).collect();
+        hops = HeaderValue::try_from(all.join(", ")).ok();
     } else {
         let claimed: Vec<_> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
         for name in claimed {
@@ -98,7 +102,7 @@ pub(crate) fn rewrite(
     if let Some(host) = host {
         headers.entry(HOST).or_insert(host);
     }
-    if let Ok(hops) = hops {
+    if let Some(hops) = hops {
         headers.insert(FOR, hops);
     }
 }
@@ -107,7 +111,12 @@ fn is_claim(name: &HeaderName) -> bool {
     let dashed = dashed(name.as_str());
     let text = dashed.as_deref().unwrap_or(name.as_str());
     text.starts_with("x-forwarded-")
-        || CLAIMS.binary_search_by(|name| name.as_str().cmp(text)).is_ok()
+        || CLAIMS.binary_search_by_key(&by_length(text), |name| by_length(name.as_str())).is_ok()
+}
+
+/// The order of the claims, which compares the letters of few names.
+const fn by_length(name: &str) -> (usize, &str) {
+    (name.len(), name)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! `other`. Series belong to names and continue after reloads.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use hashbrown::HashMap;
 use hyper::{Method, StatusCode};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

@@ -14,6 +14,10 @@ use crate::http::error_response::ErrorResponse;
 use crate::layers::identity::Identity;
 use crate::layers::metrics::Metrics;
 
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
 /// A rate limit.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
@@ -153,10 +157,9 @@ fn subject_of(address: IpAddr) -> String {
 }
 
 fn push_headers(decision: &Decision, headers: &mut Vec<(HeaderName, HeaderValue)>) {
-    let named = HeaderName::from_static;
-    headers.push((named("x-ratelimit-limit"), decision.limit.into()));
-    headers.push((named("x-ratelimit-remaining"), decision.remaining.into()));
-    headers.push((named("x-ratelimit-reset"), whole_seconds(decision.reset)));
+    headers.push((LIMIT, decision.limit.into()));
+    headers.push((REMAINING, decision.remaining.into()));
+    headers.push((RESET, whole_seconds(decision.reset)));
 }
 
 /// Whole seconds, rounded up, so that a client that waits this long has waited long enough.

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::assembly::config::Config;
 use crate::assembly::router::{FixedResponse, Handler};
-use crate::base::clock;
 use crate::config::error::GatewayError;
 use crate::exchange::request_context::RoutedRequest;
 use crate::exchange::respond::{HandlerResult, expect_method, json as json_response, respond};
@@ -90,11 +89,10 @@ fn health(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
 
 /// Ready when every upstream has a server that is available.
 fn ready(config: &Config) -> Response<ResponseBody> {
-    let now = clock::now();
     let unavailable = config
         .upstreams
         .iter()
-        .filter(|upstream| !upstream.endpoints.iter().any(|endpoint| endpoint.is_available(now)));
+        .filter(|upstream| !upstream.endpoints.iter().any(|endpoint| endpoint.is_available()));
     let failed: Vec<_> =
         unavailable.map(|upstream| format!("upstream {}", upstream.name)).collect();
     let status = if failed.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -104,10 +102,9 @@ fn ready(config: &Config) -> Response<ResponseBody> {
 }
 
 fn metrics(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
-    let now = clock::now();
     for upstream in &config.upstreams {
         for endpoint in &upstream.endpoints {
-            let available = endpoint.is_available(now);
+            let available = endpoint.is_available();
             state.metrics.set_upstream(&upstream.name, &endpoint.address, available);
         }
     }

@@ -15,7 +15,6 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, sp
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::base::clock;
 use crate::exchange::connection_slot::ConnectionSlot;
 use crate::exchange::forward::{NO_SERVER, NO_UPSTREAM, SLOW_UPSTREAM, is_failure, upstream_uri};
 use crate::exchange::headers::prepare_request;
@@ -34,7 +33,7 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     let pool = Rc::clone(&routed.context.worker.pool);
     let in_flight = proxy
         .upstream
-        .choose(None, clock::now())
+        .choose(None)
         .ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
     let endpoint = &in_flight.endpoint;
     let mut request = Box::new(Request::new(RequestBody::Full(Bytes::new())));

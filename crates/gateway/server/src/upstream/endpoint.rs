@@ -57,13 +57,13 @@ impl Endpoint {
     }
 
     /// Whether it would admit a request, without changing state.
-    pub(crate) fn is_available(&self, now: u64) -> bool {
-        self.breaker.as_ref().is_none_or(|breaker| breaker.may_admit(now))
+    pub(crate) fn is_available(&self) -> bool {
+        self.breaker.as_ref().is_none_or(|breaker| breaker.may_admit(clock::now()))
     }
 
     /// Whether it admits this request. After an open breaker's time it admits one as a trial.
-    pub(super) fn admits(&self, now: u64) -> Option<Admission> {
-        self.breaker.as_ref().map_or(Some(Admission::Usual), |breaker| breaker.admits(now))
+    pub(super) fn admits(&self) -> Option<Admission> {
+        self.breaker.as_ref().map_or(Some(Admission::Usual), |breaker| breaker.admits(clock::now()))
     }
 }
 

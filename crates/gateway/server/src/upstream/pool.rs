@@ -1,10 +1,10 @@
 //! The pool of idle connections to upstreams. Each worker has its own.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::iter;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use hyper::Request;
 use tokio::time::timeout;
 

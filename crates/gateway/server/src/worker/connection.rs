@@ -38,6 +38,10 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Buffer for the first bytes of a connection: most requests without a body fit.
 const FIRST_READ: usize = 1 << 10;
 
+/// The HTTP library's limit of headers, which is the default. Another limit costs a table that is
+/// initialized for each head.
+const MAX_HEADERS: usize = 100;
+
 /// Bytes of a response that the kernel accepts before it can send them.
 const UNSENT: u32 = 128 << 10;
 
@@ -158,11 +162,14 @@ async fn serve_http1<S, H>(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(server.header_timeout.0)
-        .max_headers(server.headers)
         .max_buf_size(head.max(8_192))
         .writev(false);
+    if server.headers != MAX_HEADERS {
+        builder.max_headers(server.headers);
+    }
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     tokio::select! {
+        biased;
         _ = connection.as_mut() => {}
         _ = stop.wait_for(|stopped| *stopped) => {
             connection.as_mut().graceful_shutdown();

@@ -8,6 +8,7 @@ use crate::assembly::router::{Handler, Route};
 use crate::exchange::headers::passed_on;
 use crate::http::error_response::ErrorResponse;
 use crate::layers::AdmissionRequest;
+use crate::layers::auth::bytes_of;
 use crate::layers::identity::Identity;
 use crate::layers::rate_limit::RateLimit;
 use crate::upstream::proxy::Proxy;
@@ -55,7 +56,5 @@ fn credential(config: &Config, proxy: &Proxy, headers: &HeaderMap) -> Option<[u8
         hash.update(&(value.len() as u64).to_be_bytes());
         hash.update(value.as_bytes());
     }
-    let mut digest = [0; 32];
-    digest.copy_from_slice(hash.finish().as_ref());
-    Some(digest)
+    Some(bytes_of(&hash.finish()))
 }

@@ -266,9 +266,8 @@ fn a_header_changes_the_key_or_is_not_forwarded() {
     }
 }
 
-#[test]
-fn every_known_header_changes_the_key_or_is_not_forwarded() {
-    let mut setup = Setup::new("openai", "cache: {}");
+fn check_known_headers(sections: &str) {
+    let mut setup = Setup::new("openai", sections);
     let body = plain_body("/v1/chat/completions");
     let mut names: Vec<_> = lists(KNOWN_HEADERS).flat_map(|(_, words)| words).collect();
     names.retain(|name| !OF_THE_CLIENT.contains(name));
@@ -279,6 +278,17 @@ fn every_known_header_changes_the_key_or_is_not_forwarded() {
             checked.unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
+}
+
+#[test]
+fn every_known_header_changes_the_key_or_is_not_forwarded() {
+    check_known_headers("cache: {}");
+}
+
+/// Such as `x-forwarded-for`, which the gateway replaces otherwise.
+#[test]
+fn every_header_of_a_trusted_proxy_changes_the_key_or_is_not_forwarded() {
+    check_known_headers("cache: {}\ntrusted_proxies: [127.0.0.1]");
 }
 
 #[test]

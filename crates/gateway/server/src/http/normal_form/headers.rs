@@ -59,8 +59,8 @@ impl OwnedHeaders {
 /// A name in the form of servers that pass headers as environment variables, where `-` becomes `_`,
 /// and other signs, too, in some servers. `None` if the name has that form already.
 pub(crate) fn dashed(name: &str) -> Option<String> {
-    let is_sign = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
-    // The names of headers are ASCII.
+    // The names of headers are ASCII in lower case.
+    let is_sign = |letter: char| !matches!(letter, 'a'..='z' | '0'..='9' | '-');
     name.bytes().any(|byte| is_sign(char::from(byte))).then(|| name.replace(is_sign, "-"))
 }
 

@@ -18,7 +18,6 @@ use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::link::ServerLink;
-use crate::base::clock;
 use crate::base::memory::{MemoryBudget, MemoryReservation, UNCOUNTED};
 use crate::http::decode::Decoder;
 use crate::http::request_body::RequestBody;
@@ -48,7 +47,7 @@ pub(super) async fn exchange(
     outgoing: Outgoing,
     trace: &[(HeaderName, HeaderValue)],
 ) -> Result<(Answer, Option<MemoryReservation>), Failure> {
-    let chosen = link.upstream.choose(None, clock::now());
+    let chosen = link.upstream.choose(None);
     let in_flight = chosen.ok_or_else(Failure::unreachable)?;
     let id = outgoing.id;
     let request = Box::new(request(link, outgoing, &in_flight, trace)?);

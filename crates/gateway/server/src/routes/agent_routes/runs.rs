@@ -22,6 +22,7 @@ use crate::exchange::request_context::RequestContext;
 use crate::exchange::respond::{HandlerResult, finish, json as json_response, respond_error};
 use crate::exchange::response_body::ResponseBody;
 use crate::http::error_response::{ErrorResponse, no_such};
+use crate::layers::auth::bytes_of;
 use crate::layers::owners::{Work, owner_of, value_bytes};
 
 /// The body of `POST /v1/runs`.
@@ -157,7 +158,5 @@ fn key(context: &RequestContext, id: RecordId) -> CacheKey {
     hash.update(b"run");
     hash.update(&id.0.to_be_bytes());
     hash.update(context.identity.owner().as_bytes());
-    let mut key = [0; 32];
-    key.copy_from_slice(hash.finish().as_ref());
-    CacheKey(key)
+    CacheKey(bytes_of(&hash.finish()))
 }

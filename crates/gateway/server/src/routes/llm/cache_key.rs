@@ -22,6 +22,7 @@ use crate::assembly::config::Config;
 use crate::base::clock;
 use crate::exchange::headers::is_credential;
 use crate::http::header_list::{HeaderList, headers_of};
+use crate::layers::auth::bytes_of;
 use crate::layers::identity::Identity;
 use crate::layers::tenant::TenantRule;
 use crate::upstream::Upstream;
@@ -39,7 +40,7 @@ static HARMLESS: HeaderList = LazyLock::new(|| headers_of("harmless"));
 pub(super) fn body_key(endpoint: Endpoint, body: &[u8]) -> Result<BodyKey, DialectError> {
     let mut hash = Context::new(&SHA256);
     write_cache_key(endpoint, body, |bytes| hash.update(bytes))?;
-    Ok(finish(hash))
+    Ok(bytes_of(&hash.finish()))
 }
 
 /// The key of the response to a request.
@@ -61,14 +62,14 @@ pub(super) fn response_key(
         update(&mut hash, name.as_str().as_bytes());
         update(&mut hash, value);
     }
-    CacheKey(finish(hash))
+    CacheKey(bytes_of(&hash.finish()))
 }
 
 /// Whether a request must bypass the cache: a range request, a conditional request, or `no-cache`.
 pub(super) fn prevents_caching(headers: &HeaderMap) -> bool {
     let conditional =
         [RANGE, IF_RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
-    let control = CacheControl::read(headers);
+    let control = CacheControl::read(headers, &CACHE_CONTROL);
     conditional.iter().any(|name| headers.contains_key(name))
         || control.has(&["no-store", "no-cache"])
         || control.seconds("max-age") == Some(0)
@@ -82,8 +83,8 @@ static TARGETED: [HeaderName; 2] =
 /// How long an answer with these headers may be shared, up to a maximum; `None` if it must not be
 /// shared (RFC 9111).
 pub(super) fn lifetime(headers: &HeaderMap, most: Duration) -> Option<Duration> {
-    let control = CacheControl::read(headers);
-    let targeted = TARGETED.each_ref().map(|name| CacheControl::read_as(headers, name));
+    let control = CacheControl::read(headers, &CACHE_CONTROL);
+    let targeted = TARGETED.each_ref().map(|name| CacheControl::read(headers, name));
     let is_forbidden = control.has(&["no-store", "no-cache", "private"])
         || targeted.iter().any(|control| control.has(&["no-store", "no-cache", "private"]))
         || (control.is_empty() && says_no_cache(headers))
@@ -130,12 +131,8 @@ fn varies(headers: &HeaderMap) -> bool {
 struct CacheControl(String);
 
 impl CacheControl {
-    fn read(headers: &HeaderMap) -> Self {
-        Self::read_as(headers, &CACHE_CONTROL)
-    }
-
     /// The directives of a header with the syntax of `cache-control`.
-    fn read_as(headers: &HeaderMap, name: &HeaderName) -> Self {
+    fn read(headers: &HeaderMap, name: &HeaderName) -> Self {
         let values = headers.get_all(name).iter();
         let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
         Self(values.collect::<Vec<_>>().join(",").to_ascii_lowercase())
@@ -190,12 +187,6 @@ fn is_harmless(name: &str) -> bool {
 fn update(hash: &mut Context, part: &[u8]) {
     hash.update(&(part.len() as u64).to_be_bytes());
     hash.update(part);
-}
-
-fn finish(hash: Context) -> [u8; 32] {
-    let mut key = [0; 32];
-    key.copy_from_slice(hash.finish().as_ref());
-    key
 }
 
 #[cfg(test)]
