@@ -273,6 +273,10 @@ impl Session {
         let mut finished = runner.run(&self.control, &mut |progress| view.interval(progress))?;
         if let Some(reason) = view.stopped {
             finished.result.stopped = Some(reason.to_owned());
+            // The next level may have begun before the decision; its few answers measure nothing.
+            let judged = view.saturation.as_ref().map_or(usize::MAX, |sweep| sweep.level);
+            let later = finished.result.metadata.stages.iter_mut().skip(judged);
+            later.for_each(|stage| stage.warmup = stage.duration_s > 0.0);
         }
         drop(view);
         let _shown = Steps::passing(&self.status, "adding up the results");
@@ -511,16 +515,20 @@ fn may_rise(before: &RateFigure, now: &RateFigure) -> bool {
 pub(crate) fn traffic_screen(summary: &Summary) -> String {
     let Summary { format, why, also, sessions, requests, most_turns, unused, .. } = summary;
     let span = summary.span_ms.map(|ms| format!("{:.3} s", ms / 1e3));
-    let mut rows = vec![
-        ("format", format!("{format}: {why}")),
-        ("sessions", count(*sessions)),
-        ("requests", format!("{} (at most {} in a session)", count(*requests), count(*most_turns))),
-        ("input tokens", tokens(summary.in_tokens)),
-        ("output tokens", tokens(summary.out_tokens)),
-        ("time span", span.unwrap_or_else(|| "no times".to_owned())),
-    ];
-    let requests = "the requests are `GET /` unless a profile has others";
-    rows.extend(summary.stages.iter().map(|stages| ("stages", format!("{stages}; {requests}"))));
+    let mut rows = vec![("format", format!("{format}: {why}"))];
+    if let Some(stages) = &summary.stages {
+        let requests = "the requests are `GET /` unless a profile has others";
+        rows.push(("stages", format!("{stages}; {requests}")));
+    } else {
+        let most = count(*most_turns);
+        rows.extend([
+            ("sessions", count(*sessions)),
+            ("requests", format!("{} (at most {most} in a session)", count(*requests))),
+            ("input tokens", tokens(summary.in_tokens)),
+            ("output tokens", tokens(summary.out_tokens)),
+            ("time span", span.unwrap_or_else(|| "no times".to_owned())),
+        ]);
+    }
     if !also.is_empty() {
         rows.insert(1, ("also fits", format!("--as {}", also.join(", --as "))));
     }
@@ -565,6 +573,17 @@ mod tests {
             ([0.0, 0.0], [0.0, 0.0], false),
         ] {
             assert_eq!(may_rise(&figure(before), &figure(now)), goes_on, "{before:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_load_alone_has_no_counts_of_requests() {
+        let summary = Summary { stages: Some("@10:5s".to_owned()), ..Summary::default() };
+        let screen = traffic_screen(&summary);
+        let is_named = |name: &str| screen.lines().any(|line| line.starts_with(name));
+        assert!(screen.contains("stages         @10:5s; the requests are `GET /`"), "{screen}");
+        for name in ["sessions", "requests", "input tokens", "output tokens", "time span"] {
+            assert!(!is_named(name), "{screen}");
         }
     }
 }

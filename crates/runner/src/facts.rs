@@ -118,6 +118,7 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
 /// An invalid run invalidates the comparison. A late or disturbed generator does not: it disturbs
 /// all targets, and each difference is judged without the part of the generator.
 pub fn take_over(summary: &RunSummary, result: &mut Versus) {
+    result.duration_s = result.duration_s.min(summary.results.total.duration_s);
     let findings = summary.of_level(Level::Invalid);
     for finding in findings.filter(|finding| !matches!(finding.code, 101 | 102)) {
         result.invalidate(finding.text());
@@ -484,6 +485,17 @@ mod tests {
         assert_eq!(all.taken_out, [Some(Nanos::from_secs(7))]);
         assert_eq!((all.tracks.len(), all.tracks[0].readings.len()), (1, 4));
         assert!(!all.facts.same_host);
+    }
+
+    #[test]
+    fn a_comparison_states_the_time_that_was_loaded() {
+        for (loaded_s, stated_s) in [(3.2, 3.2), (10.0, 10.0), (10.4, 10.0)] {
+            let mut summary = RunSummary::default();
+            summary.results.total.duration_s = loaded_s;
+            let mut result = Versus { duration_s: 10.0, ..Versus::default() };
+            take_over(&summary, &mut result);
+            assert!((result.duration_s - stated_s).abs() < 1e-9, "{loaded_s}");
+        }
     }
 
     #[test]

@@ -82,8 +82,11 @@ impl Prober<'_> {
         let measured = Measured::from_requests(std::mem::take(&mut counted.done), hangs);
         let seconds = if has_ended_early { measured.seconds } else { planned.seconds };
         let all = measured.counts();
-        let mut figures = counted.figures(self.objective, all.all, seconds);
+        let mut figures = counted.figures(self.objective, seconds);
         figures.goodput_per_s = Some((all.all - all.missed) as f64 / seconds);
+        // Requests that end after the probe count whole.
+        let most = if self.load == Load::VirtualUsers { planned.load } else { f64::INFINITY };
+        figures.in_flight = figures.in_flight.map(|mean| mean.min(most));
         add_summarised(&mut figures, self.objective, total);
         if has_ended_early {
             // Lower than both the target's capacity and the planned rate.
@@ -219,9 +222,8 @@ impl Requests {
     }
 
     /// Figures that only single requests show.
-    fn figures(&self, objective: &Objective, all: u64, seconds: f64) -> ProbeFigures {
+    fn figures(&self, objective: &Objective, seconds: f64) -> ProbeFigures {
         let mut figures = ProbeFigures {
-            offered_per_s: Some(all as f64 / seconds),
             in_flight: Some(self.in_service.as_secs_f64() / seconds),
             ..ProbeFigures::default()
         };
@@ -357,8 +359,8 @@ mod tests {
         requests.add(&sample(Outcome::Completed, 100, 0), &objective);
         assert_eq!(requests.done.len(), 1);
         assert!((requests.answer_s().unwrap() - 0.2).abs() < 1e-9);
-        let figures = requests.figures(&objective, 1, 2.0);
-        assert_eq!((figures.offered_per_s, figures.in_flight), (Some(0.5), Some(0.05)));
+        let figures = requests.figures(&objective, 2.0);
+        assert_eq!(figures.in_flight, Some(0.05));
     }
 }
 

@@ -15,7 +15,7 @@ use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES};
 use plimsoll_plan::{Plan, redacted_path};
 use plimsoll_profile::{EnvVars, Purpose, load};
 use plimsoll_report::levels::Levels;
-use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
+use plimsoll_report::screen::{Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
 use plimsoll_report::{format, run_findings, run_verdict};
 use plimsoll_run_files::RowFormat;
@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 use urls::{ListedRequest, Requests};
 
 use crate::console::{self, Show};
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, TargetError, UsageError};
 use crate::flags::{
     HttpFlags, LoadFlags, Part, SessionFlags, command_line_profile, literal, with_scheme,
 };
@@ -137,7 +137,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     // Measured results are shown even if a later run failed.
     if several && !finished.is_empty() {
-        let both = side_by_side(&urls, &finished);
+        let mut both = side_by_side(&urls, &finished);
+        let failures = failed.iter().filter(|error| error.is::<TargetError>());
+        failures.for_each(|error| both.verdict(Tone::Bad, &format!("FAIL: {error}")));
         console::write_junit(junit.as_deref(), &both)?;
         if json {
             let levels: Vec<_> = finished.iter().map(|run| Levels::new(&run.summary)).collect();
@@ -185,14 +187,16 @@ fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
     screen.title(&format!("Side by side: {} of {} endpoints{build}", runs.len(), urls.len()));
     let times = format!("percentiles: {}", metric.title().to_lowercase());
     screen.rows(&times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
+    let mut verdicts = Vec::new();
     for (url, run) in urls.iter().zip(runs) {
         let path = redacted_path(url);
         screen.stands_out(run_findings(&run.summary).into_iter().map(|item| item.named(&path)));
         let (tone, text) = run_verdict(&run.summary);
-        let mut own = Screen::new(Rest::Flag);
-        own.verdict(tone, &text.replacen(": ", &format!(": {path}: "), 1));
-        screen = screen.and(own);
+        verdicts.push((tone, text.replacen(": ", &format!(": {path}: "), 1)));
     }
+    verdicts.sort_by_key(|(tone, _)| std::cmp::Reverse(*tone));
+    let (tones, texts): (Vec<_>, Vec<_>) = verdicts.into_iter().unzip();
+    screen.verdict(tones.first().copied().unwrap_or(Tone::Unsure), &texts.join("; "));
     for run in runs {
         if let Rest::Folder(path) = &run.rest {
             screen.folder(path);

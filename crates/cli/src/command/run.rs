@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use plimsoll_engine::{ExchangedOnce, discover, exchange_once};
-use plimsoll_import::{Options, import};
+use plimsoll_import::{ImportError, Options, read};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{DistributionSummary, Group, Metric, RunEnd, RunSummary};
 use plimsoll_plan::{Plan, REDACTED, Target};
@@ -435,8 +435,12 @@ fn profile(flags: &Flags) -> Result<Option<Profile>> {
         "json" => named.ends_with(file::PLAN) || is_json_profile(named),
         _ => false,
     });
+    // A file of requests ends at its first one here: it is converted once, below.
     if is_small_json(named)
-        && let Ok(summary) = import(named, &flags.traffic.read.options(), &mut io::sink())
+        && let Ok(input) = plimsoll_input::open(named)
+        && let Ok(summary) = read(named, input, &flags.traffic.read.options(), &mut |_| {
+            Err(ImportError::Input(String::new()))
+        })
         && let Some(stages) = &summary.stages
     {
         if flags.session.progress.ui() != Ui::Quiet {

@@ -22,6 +22,14 @@ fn endpoints_are_loaded_one_after_another_and_compared() {
     // No files without --out, which is said.
     assert!(output.stdout.contains("files: none (--out DIR keeps them)"), "{}", output.stdout);
     assert_eq!(fs::read_dir(fixture.folder.path()).unwrap().count(), 0);
+    // The last line is the verdict on both, and on one that could not be loaded.
+    let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
+    let verdict = last(&output.stdout);
+    assert!([&slow, &fast].iter().all(|url| verdict.contains(&format!(": {url}: "))), "{verdict}");
+    let args = ["http", &slow, "http://127.0.0.1:1/", "-c", "1", "-d", "100ms", "--warmup", "0"];
+    let output = fixture.plimsoll(&[&args[..], &["-q", "--allow-invalid"]].concat()).expect(1);
+    let verdict = last(&output.stdout);
+    assert!(verdict.starts_with("FAIL: GET http://127.0.0.1:1/ failed: "), "{verdict}");
 }
 
 #[test]

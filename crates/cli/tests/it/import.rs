@@ -73,6 +73,17 @@ fn each_protocol_of_a_recording_is_answered_as_a_scenario() {
 }
 
 #[test]
+fn the_load_of_k6_is_played_and_has_no_counts_of_requests() {
+    let fixture = Fixture::with(FAST);
+    let options = r#"{"stages": [{"duration": "400ms", "target": 2}]}"#;
+    fs::write(fixture.folder.path().join("k6.json"), options).unwrap();
+    let args = ["run", "k6.json", "--target", &fixture.target(), "--allow-invalid"];
+    let screen = fixture.plimsoll(&args).expect(0).stderr;
+    assert!(screen.contains("stages         1..2:400ms; the requests are `GET /`"), "{screen}");
+    assert!(!screen.contains("sessions") && !screen.contains("no times"), "{screen}");
+}
+
+#[test]
 fn a_json_file_with_the_keys_of_a_profile_is_one() {
     let fixture = Fixture::with(FAST);
     let profile = serde_json::json!({

@@ -152,8 +152,6 @@ fn failure(requests: &[ProbeRequest], hangs: bool) -> Option<Failure> {
 /// distorted are omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeFigures {
-    /// Requests due per second.
-    pub offered_per_s: Option<f64>,
     /// Successful responses per second.
     pub throughput_per_s: Option<f64>,
     /// Requests that met the objective, per second.

@@ -126,6 +126,21 @@ fn cpu(cpu: &CpuDifference) -> Option<Claim> {
     })
 }
 
+impl Versus {
+    /// The tested figures, because equal medians do not make equal targets.
+    pub(crate) fn tested(&self) -> String {
+        let mut tested: Vec<String> = Vec::new();
+        for claim in self.claims.iter().filter(|claim| claim.about != FAILURES) {
+            let is_median = claim.about != CPU && !claim.about.contains('.');
+            let name = format!("{}{}", if is_median { "median " } else { "" }, claim.figure);
+            if !tested.contains(&name) {
+                tested.push(name);
+            }
+        }
+        if tested.is_empty() { "failures".to_owned() } else { tested.join(", ") }
+    }
+}
+
 impl Claim {
     /// The finding on a significant difference.
     pub fn finding(&self) -> Finding {

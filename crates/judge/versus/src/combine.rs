@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
 use plimsoll_stats::runs::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
@@ -258,10 +259,21 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 failure: all.iter().find_map(|target| target.failure.clone()),
                 // A time without its round would mislead, so it is dropped.
                 outage: all.iter().any(|target| target.outage.is_some()).then(Outage::default),
+                setup: setup(&all),
                 ..last.clone()
             }
         })
         .collect()
+}
+
+/// The findings of every round, the first one of each subject.
+fn setup(all: &[&TargetResult]) -> Vec<Finding> {
+    let mut first = BTreeMap::new();
+    for finding in all.iter().flat_map(|target| &target.setup) {
+        let subject = ["what", "stage"].map(|name| finding.values.get(name));
+        first.entry((finding.code, subject)).or_insert(finding);
+    }
+    first.into_values().cloned().collect()
 }
 
 fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {

@@ -76,7 +76,7 @@ impl Versus {
             Conclusion::OtherAnswers => {
                 ("DONE", "answers differ: times marked * are not comparable".to_owned())
             }
-            Conclusion::Pass if bounds > 0 => ("PASS", "all thresholds passed".to_owned()),
+            Conclusion::Pass if bounds > 0 => ("PASS", "all bounds kept".to_owned()),
             Conclusion::Pass => ("DONE", self.main_difference()),
         };
         let validity = if self.invalid.is_empty() { "valid" } else { "invalid" };
@@ -96,7 +96,8 @@ impl Versus {
         let main = overload.or(failures).or_else(|| held.first());
         match (main, self.nothing_measured()) {
             (Some(finding), _) => sentence(finding),
-            (None, unknown) => unknown.unwrap_or_else(|| "no significant difference".to_owned()),
+            (None, Some(unknown)) => unknown,
+            (None, None) => format!("no significant difference in {}", self.tested()),
         }
     }
 }

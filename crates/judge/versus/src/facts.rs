@@ -1,6 +1,6 @@
 //! Facts about a run other than its blocks.
 
-use plimsoll_measure::{Block, Nanos};
+use plimsoll_measure::Nanos;
 use plimsoll_metrics::LoadModel;
 use plimsoll_rules::Finding;
 use plimsoll_stats::Looks;
@@ -53,13 +53,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether virtual users sent the requests of a block. A faster target then has more turns, so
-    /// the turns that the others lack are not lost.
-    pub(crate) fn is_closed(&self, block: &Block) -> bool {
-        let stage = self.stages.get(block.stage.index());
-        stage.is_some_and(|stage| stage.model == LoadModel::Closed)
-    }
-
     /// Index of the target that all others are compared with.
     pub fn reference(&self) -> usize {
         self.targets.iter().position(|target| target.role == Role::Reference).unwrap_or_default()

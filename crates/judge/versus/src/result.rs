@@ -129,7 +129,7 @@ pub struct BlockCounts {
     pub planned: u64,
     /// Recorded blocks, except those that loaded each target alone to measure interference.
     pub recorded: u64,
-    /// Recorded blocks completed by every target that was not dropped.
+    /// Recorded blocks completed by every target.
     pub complete: u64,
     /// Additional blocks that loaded each target alone to measure interference. They are not
     /// compared.

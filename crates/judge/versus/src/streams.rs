@@ -42,19 +42,19 @@ impl From<&StreamDiagnosis> for Streams {
 }
 
 impl Streams {
-    /// The number of streams of each shape, by name.
+    /// The number of streams of each shape, by its name in rules and reports.
     pub fn shapes(&self) -> [(&'static str, u64); 6] {
         [
             ("cut", self.cut),
-            ("paused", self.paused),
-            ("stalled", self.stalled),
-            ("merged", self.merged),
-            ("buffered", self.buffered_whole),
+            ("stalled", self.paused),
+            ("waited 40 ms", self.stalled),
+            ("in lumps", self.merged),
+            ("in one piece", self.buffered_whole),
             ("read late", self.read_late),
         ]
     }
 
-    /// The most frequent fault as a table cell, such as `40 stalled`; `intact` without faults.
+    /// The most frequent fault as a table cell, such as `40 in lumps`; `intact` without faults.
     pub(crate) fn cell(&self) -> String {
         let most = self.shapes().into_iter().rev().max_by_key(|(_, count)| *count);
         match most.filter(|(_, count)| *count > 0) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Block, Outcome, PairedTurn};
+use plimsoll_measure::{Outcome, PairedTurn};
 use plimsoll_stats::{nearest_rank, samples_needed};
 
-use crate::facts::{Facts, TakenOut, TargetFacts};
+use crate::facts::{Facts, TakenOut};
 use crate::figure::{Figure, as_f64};
 use crate::pairs::{Run, failed, turn};
 use crate::result::{BlockCounts, TargetResult};
@@ -85,8 +85,8 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Counts the measured blocks: all; those that every target completed that was still in the run;
-/// and those that lack only turns that were rejected as expected.
+/// Counts the measured blocks: all; those that every target completed; and those that lack only
+/// turns that were rejected as expected.
 pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
     let measured = run.batching.measured(run.blocks).count();
     let mut counts = BlockCounts {
@@ -97,39 +97,18 @@ pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
     };
     for block in run.batching.measured(run.blocks) {
         counts.recorded += 1;
-        match ending(facts, run, block) {
-            Ending::Complete => counts.complete += 1,
-            Ending::RefusedAsExpected => counts.refused_as_expected += 1,
-            Ending::Lost => {}
+        let all = |ended: fn(&PairedTurn) -> bool| {
+            (0..facts.targets.len()).all(|index| turn(block, index).is_some_and(ended))
+        };
+        if all(|turn| turn.outcome == Outcome::Completed) {
+            counts.complete += 1;
+        } else if all(is_as_expected) {
+            counts.refused_as_expected += 1;
         }
     }
     counts
 }
 
-/// Ending of a block's turns; the worst one counts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Ending {
-    Complete,
-    RefusedAsExpected,
-    Lost,
-}
-
-fn ending(facts: &Facts, run: Run<'_>, block: &Block) -> Ending {
-    facts
-        .targets
-        .iter()
-        .enumerate()
-        .map(|(index, target): (usize, &TargetFacts)| {
-            let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
-            match turn(block, index) {
-                Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
-                Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
-                None if gone || facts.is_closed(block) || run.batching.is_by_turns() => {
-                    Ending::Complete
-                }
-                Some(_) | None => Ending::Lost,
-            }
-        })
-        .max()
-        .unwrap_or(Ending::Complete)
+fn is_as_expected(turn: &PairedTurn) -> bool {
+    turn.outcome == Outcome::Completed || turn.as_expected() == Some(true)
 }

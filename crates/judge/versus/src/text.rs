@@ -27,6 +27,7 @@ fn title(versus: &Versus) -> String {
         n => format!("{n} targets"),
     };
     let mut parts = vec![format!("{count} against {}", versus.reference())];
+    parts.extend((versus.rounds > 1).then(|| format!("{} rounds", versus.rounds)));
     let time = format::seconds(versus.duration_s);
     parts.push(match versus.rate {
         Some(rate) => format!("{time} at {}/s each", format::digits(rate)),
@@ -59,7 +60,7 @@ fn ended(versus: &Versus, stopping: &Stopping) -> String {
 fn blocks(versus: &Versus) -> String {
     let blocks = &versus.blocks;
     let all = [
-        (blocks.complete, "without failure"),
+        (blocks.complete, "completed by every target"),
         (blocks.planned.saturating_sub(blocks.recorded), "not begun or not kept"),
         (blocks.refused_as_expected, "refused as expected"),
         (blocks.alone, "with each target alone and the others idle"),
@@ -72,7 +73,7 @@ fn blocks(versus: &Versus) -> String {
         parts.push(format!("1 second in {} kept", blocks.one_in));
     }
     if versus.rounds > 1 {
-        parts.push(format!("mean of {} rounds", versus.rounds));
+        parts.push(format!("times are means of {} rounds", versus.rounds));
     }
     parts.join(", ")
 }

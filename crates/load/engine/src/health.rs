@@ -25,8 +25,6 @@ pub(crate) struct CpuTime {
     system: Nanos,
     /// Time ready to run without a CPU; of a thread only.
     waited: Nanos,
-    voluntary: u64,
-    involuntary: u64,
 }
 
 impl CpuTime {
@@ -62,8 +60,6 @@ impl From<&Usage> for CpuTime {
             user: nanos(usage.user_time()),
             system: nanos(usage.system_time()),
             waited: Nanos::ZERO,
-            voluntary: unsigned(usage.voluntary_context_switches()),
-            involuntary: unsigned(usage.involuntary_context_switches()),
         }
     }
 }
@@ -84,7 +80,6 @@ pub(crate) struct Baseline {
     clock_step: Option<Nanos>,
     stolen: Option<CpuTicks>,
     throttled: Option<Nanos>,
-    retransmits: Option<u64>,
 }
 
 impl Baseline {
@@ -95,7 +90,6 @@ impl Baseline {
             clock_step: clock_step(clock),
             stolen: CpuTicks::read(),
             throttled: cgroup::throttled(),
-            retransmits: kernel::retransmits(),
         }
     }
 
@@ -107,11 +101,9 @@ impl Baseline {
         health.clock_step_ns = self.clock_step.map(Nanos::as_u64);
         let ticks = self.stolen.zip(CpuTicks::read());
         health.steal_share = ticks.and_then(|(before, after)| after.stolen_since(&before));
-        health.throttled_share = since(self.throttled, cgroup::throttled(), Nanos::saturating_sub)
-            .map(|held| held.as_secs_f64() / wall);
-        health.retransmits = since(self.retransmits, kernel::retransmits(), |now: u64, then| {
-            now.saturating_sub(then)
-        });
+        let throttled = self.throttled.zip(cgroup::throttled());
+        health.throttled_share =
+            throttled.map(|(before, after)| after.saturating_sub(before).as_secs_f64() / wall);
         health.fd_limit = getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft);
         health.ephemeral_ports = kernel::ephemeral_ports().map(|ports| ports.len() as u64);
     }
@@ -120,13 +112,7 @@ impl Baseline {
         let cpu = CpuTime::of_process();
         health.cpu_user_s = Some(cpu.user.saturating_sub(self.cpu.user).as_secs_f64());
         health.cpu_system_s = Some(cpu.system.saturating_sub(self.cpu.system).as_secs_f64());
-        health.voluntary_switches = Some(cpu.voluntary.saturating_sub(self.cpu.voluntary));
-        health.involuntary_switches = Some(cpu.involuntary.saturating_sub(self.cpu.involuntary));
     }
-}
-
-fn since<T>(before: Option<T>, after: Option<T>, minus: impl Fn(T, T) -> T) -> Option<T> {
-    Some(minus(after?, before?))
 }
 
 /// The smallest step between readings of a clock: its precision, or the time that a reading takes,

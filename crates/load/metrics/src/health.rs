@@ -142,8 +142,6 @@ pub struct InstrumentHealth {
     pub throttled_share: Option<f64>,
     /// Smallest step of the clock, in nanoseconds.
     pub clock_step_ns: Option<u64>,
-    /// TCP segments that this host retransmitted during the load, to any address.
-    pub retransmits: Option<u64>,
     /// Local ports in use or in TIME-WAIT at once: an upper bound for this host while that is below
     /// three quarters of them, else those taken by connections to one address.
     pub ports_peak: Option<u64>,
@@ -155,10 +153,6 @@ pub struct InstrumentHealth {
     pub cpu_user_s: Option<f64>,
     /// CPU time of the process in the kernel, in seconds.
     pub cpu_system_s: Option<f64>,
-    /// Voluntary context switches: the process waited.
-    pub voluntary_switches: Option<u64>,
-    /// Involuntary context switches: another process got its CPU.
-    pub involuntary_switches: Option<u64>,
     /// Share of CPU time that the hypervisor withheld during the load.
     pub steal_share: Option<f64>,
     /// Limit on open file descriptors.

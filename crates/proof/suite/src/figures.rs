@@ -1,5 +1,7 @@
 //! The figures of a pass, as the tables show them.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_metrics::{
     Bias, BoundedFigure, DistributionSummary, Finding, Group, Level, Metric, MetricsError,
@@ -42,8 +44,9 @@ pub struct Figures {
     pub errors: u64,
     /// Those of them with the expected answer; `None` in files of older versions.
     pub expected: Option<u64>,
-    /// The most frequent kinds of errors, like `429: 1,234`.
-    pub error_kinds: Option<String>,
+    /// Those of them with a status or an error class, by it; the sum over passes.
+    #[serde(default)]
+    pub errors_by_kind: BTreeMap<String, u64>,
     /// Length of the measured window.
     #[serde(default)]
     pub seconds: f64,
@@ -142,7 +145,7 @@ impl Figures {
             seconds: total.duration_s,
             errors: counters.unexpected,
             expected: Some(expected),
-            error_kinds: error_kinds(total),
+            errors_by_kind: errors_by_kind(total),
             // Without expected answers, the engine counts completions in the stage's own time.
             requests_per_s: match responses {
                 TimedResponses::Completed => total.named_rate("throughput"),
@@ -185,10 +188,17 @@ impl Figures {
         self.expected.unwrap_or_else(|| self.requests.saturating_sub(self.errors))
     }
 
+    /// The two most frequent kinds of errors: `429: 1,234, timed out: 2`.
+    pub(crate) fn error_kinds(&self) -> Option<String> {
+        let mut kinds: Vec<_> = self.errors_by_kind.iter().collect();
+        kinds.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+        let texts = kinds.iter().take(2).map(|(kind, n)| format!("{kind}: {}", count(**n)));
+        (!kinds.is_empty()).then(|| texts.collect::<Vec<_>>().join(", "))
+    }
+
     /// Why too few of the answers are expected ones for the figures to be used.
     pub(crate) fn gated(&self, gate: f64) -> Option<String> {
-        let kinds = self.error_kinds.as_ref().map(|kinds| format!(" ({kinds})"));
-        let kinds = kinds.unwrap_or_default();
+        let kinds = self.error_kinds().map(|kinds| format!(" ({kinds})")).unwrap_or_default();
         if self.requests == 0 {
             return Some("no request".to_owned());
         }
@@ -224,10 +234,10 @@ fn invalid(summary: &RunSummary) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
-/// The two most frequent kinds of unsuccessful answers, by status, and of failures without a
-/// status, by class. A policy may be expected to refuse: where refusals outnumber wrong decisions,
-/// the wrong decisions are counted instead.
-fn error_kinds(group: &Group) -> Option<String> {
+/// The unsuccessful answers by status, and the failures without a status by class. A policy may be
+/// expected to refuse: where refusals outnumber wrong decisions, the wrong decisions are counted
+/// instead.
+fn errors_by_kind(group: &Group) -> BTreeMap<String, u64> {
     let counters = &group.counters;
     let refusals: u64 = group.statuses.range(400..500).map(|(_, n)| *n).sum();
     let some_are_expected = refusals > counters.unexpected;
@@ -244,11 +254,14 @@ fn error_kinds(group: &Group) -> Option<String> {
     kinds.push(("timed out".to_owned(), group.counters.timed_out));
     kinds.push(("in flight".to_owned(), group.counters.in_flight));
     kinds.push(("never sent".to_owned(), group.counters.never_sent));
-    kinds.retain(|(_, n)| *n > 0);
-    kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let texts: Vec<_> =
-        kinds.iter().take(2).map(|(kind, n)| format!("{kind}: {}", count(*n))).collect();
-    (!texts.is_empty()).then(|| texts.join(", "))
+    sum(kinds.into_iter().filter(|(_, n)| *n > 0))
+}
+
+fn sum(kinds: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
+    kinds.fold(BTreeMap::new(), |mut sum, (kind, n)| {
+        *sum.entry(kind).or_default() += n;
+        sum
+    })
 }
 
 /// The name of an error class; a JSON-RPC class includes its most frequent code.
@@ -315,7 +328,7 @@ impl Figures {
             requests: passes.iter().map(|f| f.requests).sum(),
             errors: passes.iter().map(|f| f.errors).sum(),
             expected: Some(passes.iter().map(|f| f.expected()).sum()),
-            error_kinds: passes.iter().find_map(|f| f.error_kinds.clone()),
+            errors_by_kind: sum(passes.iter().flat_map(|f| f.errors_by_kind.clone())),
             seconds: passes.iter().map(|f| f.seconds).reduce(f64::min).unwrap_or(0.0),
             requests_per_s,
             planned_per_s: middle(|f| f.planned_per_s),
@@ -441,6 +454,22 @@ mod tests {
         assert!(of(&[107]).is_some());
     }
 
+    fn kinds(group: &Group) -> Option<String> {
+        let errors_by_kind = errors_by_kind(group);
+        Figures { errors_by_kind, ..Figures::default() }.error_kinds()
+    }
+
+    /// The kinds have the counts of all passes, as the errors have.
+    #[test]
+    fn kinds_of_errors_are_summed_over_passes() {
+        let pass = |of_429, of_503| {
+            let kinds = [("429".to_owned(), of_429), ("503".to_owned(), of_503)];
+            Figures { errors: of_429 + of_503, errors_by_kind: kinds.into(), ..Figures::default() }
+        };
+        let all = Figures::median(&[&pass(3_349, 0), &pass(3_796, 1), &pass(582, 0)]);
+        assert_eq!((all.errors, &*all.error_kinds().unwrap()), (7_728, "429: 7,727, 503: 1"));
+    }
+
     /// 4,425 refusals, 1,678 of them expected by the policy; 2,747 answers were decided wrongly.
     #[test]
     fn a_refusal_that_is_expected_is_no_error() {
@@ -448,20 +477,19 @@ mod tests {
         group.statuses.extend([(200, 17_055), (403, 4_425), (502, 3)]);
         group.errors.insert("server_error".to_owned(), 3);
         group.counters.unexpected = 4_428;
-        assert_eq!(error_kinds(&group).unwrap(), "403: 4,425, 502: 3");
+        assert_eq!(kinds(&group).unwrap(), "403: 4,425, 502: 3");
         group.counters.unexpected = 2_750;
         (group.counters.judged, group.counters.as_expected) = (21_480, 18_733);
-        let kinds = error_kinds(&group).unwrap();
-        assert_eq!(kinds, "wrong decision: 2,747, 502: 3");
+        assert_eq!(kinds(&group).unwrap(), "wrong decision: 2,747, 502: 3");
     }
 
     #[test]
     fn errors_of_json_rpc_have_their_code() {
         let mut group = Group::default();
-        assert_eq!(error_kinds(&group), None);
+        assert_eq!(kinds(&group), None);
         group.errors.extend([("rpc_error".to_owned(), 7), ("reset".to_owned(), 2)]);
         group.rpc_errors.extend([(-32_602, 6), (-32_603, 1)]);
-        assert_eq!(error_kinds(&group).unwrap(), "rpc_error -32602: 7, connection reset: 2");
+        assert_eq!(kinds(&group).unwrap(), "rpc_error -32602: 7, connection reset: 2");
     }
 
     fn figure(value: f64, is_usable: bool) -> BoundedFigure {

@@ -452,13 +452,9 @@ mod tests {
     #[test]
     fn a_failed_suite_counts_its_failures() {
         let mut limited = MeasurementResult { label: "b".to_owned(), ..result(false) };
-        let kinds = Some("429: 600".to_owned());
-        limited.passes[0] = Figures {
-            requests: 1_000,
-            errors: 600,
-            error_kinds: kinds,
-            ..limited.passes[0].clone()
-        };
+        let pass = &mut limited.passes[0];
+        (pass.requests, pass.errors) = (1_000, 600);
+        pass.errors_by_kind.insert("429".to_owned(), 600);
         let report = report(vec![refused(), limited], vec![]);
         let expected =
             "FAIL: 610 of 1,010 requests had no expected response, most in: b (429: 600)";

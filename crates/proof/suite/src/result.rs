@@ -86,7 +86,9 @@ impl MeasurementResult {
 
     /// The errors of the first pass in which the target failed.
     fn errors(&self) -> Option<String> {
-        self.passes.iter().find_map(|pass| pass.gated(self.gate()))
+        let mut passes = (1_u32..).zip(&self.passes);
+        let (number, why) = passes.find_map(|(n, pass)| Some((n, pass.gated(self.gate())?)))?;
+        Some(if self.passes.len() == 1 { why } else { format!("pass {number}: {why}") })
     }
 
     /// The passes with usable figures; empty if the target failed in any pass, because the others
@@ -339,9 +341,11 @@ mod tests {
     fn why_a_figure_is_refused_is_said() {
         let mut refused = pass(1.0, false);
         (refused.requests, refused.errors) = (66_095, 66_095);
-        refused.error_kinds = Some("429: 66,095".to_owned());
+        refused.errors_by_kind.insert("429".to_owned(), 66_095);
         let text = "66,095 unexpected responses (429: 66,095)";
-        assert_eq!(why_unusable(&result(&[pass(1.0, true), refused])), text);
+        assert_eq!(why_unusable(&result(std::slice::from_ref(&refused))), text);
+        let several = result(&[pass(1.0, true), refused]);
+        assert_eq!(why_unusable(&several), format!("pass 2: {text}"));
         assert_eq!(why_unusable(&result(&[pass(1.0, true)])), "the measurement is invalid: late");
         let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };
         assert_eq!(why_unusable(&failed), "not measured: no port");

@@ -25,7 +25,6 @@ fn figured(search: &Search, name: &str, at_least: Option<f64>) -> TargetKnee {
         probe.figures = ProbeFigures {
             p50_ms: Some(2.0 + f64::from(index) / 8.0),
             p99_ms,
-            offered_per_s: Some(probe.load),
             goodput_per_s: Some(probe.load * 0.99),
             in_flight: Some(probe.load / 400.0),
             response_time_p99_ms: p99_ms,

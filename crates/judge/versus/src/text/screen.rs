@@ -101,7 +101,8 @@ fn targets(screen: &mut Screen, versus: &Versus) {
     };
     let figure = headline.title();
     let added = format!("added: difference to {reference} [95 % interval]");
-    screen.rows(&format!("{figure}; {added}; (-x): up to x less without Plimsoll"), rows);
+    let notation = "per s: responses while loaded; (-x): up to x less without Plimsoll";
+    screen.rows(&[figure, &added, notation].join("; "), rows);
 }
 
 /// The headline figure by round, with the last round first if there is not room for all.
@@ -177,10 +178,15 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
     let findings = findings.map(|finding| finding_item(finding));
     // Outages and overloads are already above, next to the compared requests. The measurement error
-    // of each target is in the table; that of all their requests together is nobody's.
+    // of each target is in the table; that of all their requests together is nobody's, and neither
+    // are their percentiles and rates.
     let mut run = summary.clone();
-    run.findings.retain(|finding| ![102, 201, OVERLOAD].contains(&finding.code));
-    findings.chain(reasons).chain(run_notes(&run)).collect()
+    run.findings
+        .retain(|finding| ![102, 201, OVERLOAD].contains(&finding.code) && finding.code / 100 != 6);
+    let round = format!("round {}", versus.rounds);
+    let notes = run_notes(&run).into_iter();
+    let notes = notes.map(|note| if versus.rounds > 1 { note.named(&round) } else { note });
+    findings.chain(reasons).chain(notes).collect()
 }
 
 // All tables except times.
@@ -239,7 +245,7 @@ pub(super) fn failed(target: &TargetResult) -> String {
         [(word, _)] => format!("{} {word}", format::count(target.failed)),
         [(word, most), ..] => {
             let (all, most) = (format::count(target.failed), format::count(*most));
-            format!("{all}, {most} {word}")
+            format!("{all} ({most} {word})")
         }
     }
 }

@@ -52,6 +52,9 @@ fn failures_are_counted_over_all_requests_of_a_target() {
                 (20 against 0 in the 1,980 pairs that both received).";
     assert!(texts(&versus).contains(&said.to_owned()), "{:?}", texts(&versus));
     assert_eq!((versus.targets[3].failed, versus.targets[3].turns), (40, 2_000));
+    // 40 failed, 20 of them without a pair.
+    assert_eq!((versus.blocks.recorded, versus.blocks.complete), (2_000, 1_960));
+    assert!(on_screen(&versus).contains("2,000 blocks, 1,960 completed by every target"));
 }
 
 /// Times of a target that falls behind grow with the length of the load.
@@ -92,7 +95,7 @@ fn what_the_generator_did_is_no_failure_of_the_target() {
 }
 
 #[test]
-fn a_target_that_was_taken_out_leaves_the_others_complete() {
+fn a_target_that_was_taken_out_leaves_the_others_compared() {
     let simulation = simulation();
     let mut blocks = simulation.blocks();
     for block in &mut blocks[2_000..] {
@@ -102,7 +105,7 @@ fn a_target_that_was_taken_out_leaves_the_others_complete() {
     let why = "50 % of its turns failed for 10 s".to_owned();
     facts.targets[3].taken_out = Some(TakenOut { at: Nanos::from_secs(20), why });
     let versus = judge(&facts, &blocks);
-    assert_eq!(versus.blocks.complete, 6_000);
+    assert_eq!((versus.blocks.recorded, versus.blocks.complete), (6_000, 2_000));
     let pairs =
         |name| versus.difference(name, "direct", Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
     assert_eq!((pairs("a"), pairs("b")), (6_000, 2_000));
@@ -191,6 +194,27 @@ fn a_target_that_was_down_in_one_round_fails_all_rounds() {
         shown.contains("b: 4,000 of 12,000 requests (33.33%) failed: connection refused"),
         "{shown}"
     );
+}
+
+/// The load of a round is over when the next one begins, so that none hides an overload.
+#[test]
+fn an_overload_in_any_round_is_named() {
+    let simulation = Simulation { seconds: 20, ..simulation() };
+    let quiet = judge(&simulation.facts(), &simulation.blocks());
+    let mut facts = simulation.facts();
+    let overload = Finding::new(OVERLOAD).with("stage", "@100:20s").with("share", "28%");
+    facts.targets[3].setup.push(overload.with("backlog", 237).of(Some("b")));
+    let overloaded = judge(&facts, &simulation.blocks());
+    for rounds in [
+        [overloaded.clone(), quiet.clone()],
+        [quiet, overloaded.clone()],
+        [overloaded.clone(), overloaded],
+    ] {
+        let shown = on_screen(&combine(&rounds).unwrap());
+        assert_eq!(shown.matches("PL209  b: @100:20s").count(), 1, "{shown}");
+        assert!(shown.contains("DONE: b: @100:20s"), "{shown}");
+        assert!(!shown.contains("2-3"), "{shown}");
+    }
 }
 
 fn on_screen(versus: &Versus) -> String {

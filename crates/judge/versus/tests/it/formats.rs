@@ -189,7 +189,7 @@ fn a_result_of_rounds_is_shown_as_one() {
     let versus = combine(&[versus(), versus(), versus()]).unwrap();
     let page = full(&versus, 80);
     assert!(
-        page.contains("mean of 3")
+        page.contains("means of 3 rounds")
             && page.contains("over 3 rounds:")
             && page.contains("TTFT by round"),
         "{page}"

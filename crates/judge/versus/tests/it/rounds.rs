@@ -1,8 +1,12 @@
 //! Several rounds: the interval includes the variation between windows.
 
-use plimsoll_versus::{Figure, Kind, Versus, combine, judge};
+use plimsoll_metrics::RunEnd;
+use plimsoll_report::Style;
+use plimsoll_report::screen::Rest;
+use plimsoll_rules::Finding;
+use plimsoll_versus::{Figure, Kind, Versus, combine, judge, screen};
 
-use crate::screens::full;
+use crate::screens::{full, summary};
 use crate::simulation::{Simulation, direct, microseconds, target};
 
 /// Rounds in which a adds the given microseconds.
@@ -85,4 +89,17 @@ fn a_value_of_one_round_is_shown_and_every_round_has_its_row() {
     let row = |start: &str| table.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
     assert!(row("1 a ").contains("+9") || row("1 a ").contains("+8"), "{table}");
     assert!(row("2 a ").contains("  -  "), "{table}");
+}
+
+/// Counts of a single round would contradict the sums in the table.
+#[test]
+fn what_only_the_last_round_shows_has_its_number() {
+    let versus = combine(&rounds(&[90.0, 90.0])).unwrap();
+    let mut last = summary(RunEnd::Complete);
+    let stalled = Finding::new(301).with("n", 20).with("all", 109).with("mean", "514ms");
+    last.findings = vec![stalled.of(Some("a")), Finding::new(601)];
+    let shown = screen(&versus, &last, Rest::Flag).whole(Style::plain(400));
+    assert!(shown.contains("versus: 1 target against direct, 2 rounds, 40s"), "{shown}");
+    assert!(shown.contains("PL301  round 2: a: 20 of 109 streams stalled"), "{shown}");
+    assert!(shown.contains("times are means of 2 rounds") && !shown.contains("601"), "{shown}");
 }

@@ -26,8 +26,8 @@ fn by_turns_the_window_is_the_unit() {
     let (low, high) = (microseconds(added.low_ns), microseconds(added.high_ns));
     assert!(low < 143.0 && 143.0 < high, "{low} {high}");
     assert!(versus.disturbance.is_empty());
-    // Turns that a never had are not lost.
-    assert_eq!(versus.blocks.complete, 6_000);
+    // Turns that a never had are no pairs: 666 of 6,000.
+    assert_eq!((versus.blocks.recorded, versus.blocks.complete), (6_000, 5_334));
     let short = Simulation { seconds: 35, ..by_turns };
     let versus = judge(&short.facts(), &short.blocks());
     assert!(versus.differences.iter().all(|found| found.value_ns.is_none()));
@@ -79,10 +79,10 @@ fn stalls_of_40_ms_are_not_put_on_the_other_targets() {
     // The measured value stays in the file.
     assert!(versus.disturbance[0].matters);
     // Every output shows the shape, by target.
-    let cell = "4,000 stalled";
+    let cell = "4,000 waited 40 ms";
     assert!(full(&versus, 120).contains(cell));
     assert!(csv(&versus).lines().any(|line| line.starts_with("a,direct,") && line.contains(cell)));
-    let line = "plimsoll_versus_streams{target=\"a\",shape=\"stalled\"} 4000";
+    let line = "plimsoll_versus_streams{target=\"a\",shape=\"waited 40 ms\"} 4000";
     assert!(prometheus(&versus).contains(line), "{}", prometheus(&versus));
     // A few stalls do not explain the difference.
     facts.targets[2].streams = Some(Streams { stalled: 40, ..streams });

@@ -75,20 +75,6 @@ pub(super) fn times(schedstat: &Schedstat) -> [Nanos; 2] {
     [schedstat.sum_exec_runtime, schedstat.run_delay].map(Nanos::new)
 }
 
-/// TCP segments sent again, by the whole network namespace.
-pub(super) fn retransmits() -> Option<u64> {
-    counter(&fs::read_to_string("/proc/net/snmp").ok()?, "Tcp:", "RetransSegs")
-}
-
-/// A counter of `/proc/net/snmp` or `/proc/net/netstat` (RFC 1213 and its extensions): a line of
-/// names and a line of values.
-pub(super) fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
-    let mut lines = text.lines().filter(|line| line.starts_with(group));
-    let (names, values) = (lines.next()?, lines.next()?);
-    let place = names.split_whitespace().position(|known| known == name)?;
-    values.split_whitespace().nth(place)?.parse().ok()
-}
-
 /// Connections whose port is not yet released, in the whole network namespace.
 pub(super) fn time_wait() -> Option<u64> {
     time_wait_in(&fs::read_to_string("/proc/net/sockstat").ok()?)
@@ -195,9 +181,6 @@ mod tests {
         let stat = "cpu  100 1 20 800 5 0 3 7 50 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let ticks = CpuTicks::parse(stat).unwrap();
         assert_eq!((ticks.stolen, ticks.total, ticks.cpus), (7, 936, 1));
-        let snmp =
-            "Ip: Forwarding\nIp: 1\nTcp: RtoMin InSegs RetransSegs InErrs\nTcp: 200 981 13 0\n";
-        assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), Some(13));
         let sockstat = "sockets: used 9\nTCP: inuse 4 orphan 0 tw 21 alloc 5 mem 0\n";
         assert_eq!(time_wait_in(sockstat), Some(21));
         assert_eq!(ephemeral_ports_in("32768\t60999\n"), Some(32_768..=60_999));

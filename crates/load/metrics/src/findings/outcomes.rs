@@ -3,7 +3,7 @@
 use plimsoll_measure::{ErrorClass, Side};
 use plimsoll_rules::Finding;
 
-use super::target::{AT_THAT_TIME, Seen};
+use super::target::{CHECK_LOG, Seen};
 use crate::catalog::Counters;
 use crate::run_metadata::RunEnd;
 use crate::time_facts::TIMED_OUT;
@@ -180,7 +180,7 @@ pub fn words_of_failure(kind: &str, has_models: bool) -> (String, &'static str) 
     match kind.strip_prefix("status ") {
         Some("429") => (format!("rate limited ({kind})"), action_of_status(Some(429), has_models)),
         Some(status) => (kind.to_owned(), action_of_status(status.parse().ok(), has_models)),
-        None => ("no response".to_owned(), AT_THAT_TIME),
+        None => ("no response".to_owned(), CHECK_LOG),
     }
 }
 
@@ -193,7 +193,7 @@ const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str
         Some(404) => "check the path in the URL, --protocol and --model",
         Some(400 | 422) => "check the parameters that the message names",
         Some(429) => "lower the rate, or raise the limit of the target",
-        Some(500..) => AT_THAT_TIME,
+        Some(500..) => CHECK_LOG,
         _ => "check the request: the target rejects it",
     }
 }
@@ -217,7 +217,7 @@ const fn action_of_class(class: ErrorClass) -> &'static str {
         }
         _ => match class.side() {
             Side::Generator => "run `plimsoll doctor`",
-            Side::Network | Side::Target => AT_THAT_TIME,
+            Side::Network | Side::Target => CHECK_LOG,
         },
     }
 }

@@ -9,6 +9,7 @@ use super::{measured, stage_name};
 use crate::bounded_figure::Refusal;
 use crate::distribution::QUANTILES;
 use crate::results::{Group, LimitedFigure};
+use crate::run_metadata::RunEnd;
 use crate::summary::RunSummary;
 
 /// Half of the interval of a rate, as a share of it, that is named.
@@ -26,11 +27,12 @@ pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     few.chain(open_percentile(summary)).chain(uncertain).collect()
 }
 
-/// Adds the length of a stage, unless the load is a number of requests or a trace.
+/// Adds the length of a stage, unless the load is a number of requests or a trace, or was cut off.
 fn advised(summary: &RunSummary, finding: Finding, needed: f64) -> Finding {
     let is_trace = summary.metadata.stages.iter().any(|stage| stage.name == "trace");
+    let is_whole = summary.metadata.run.ended != RunEnd::Interrupted;
     let by_count = finding.values.contains_key("requests");
-    finding.with_some("time", (!by_count && !is_trace).then(|| format!("{needed}s")))
+    finding.with_some("time", (!by_count && !is_trace && is_whole).then(|| format!("{needed}s")))
 }
 
 /// A stage has too few responses for a percentile without its wide interval; with the seconds that

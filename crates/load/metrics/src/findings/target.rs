@@ -31,7 +31,7 @@ pub const fn half_failed(failed: u64, all: u64) -> bool {
 }
 
 /// The action where only the target knows the cause.
-pub(super) const AT_THAT_TIME: &str = "check the log of the target at that time";
+pub(super) const CHECK_LOG: &str = "check the log of the target";
 
 /// The requests to one target, or to all.
 pub(super) struct Seen<'s> {
@@ -96,7 +96,7 @@ impl Seen<'_> {
             (None, None) => None,
         };
         let finding = finding.with_some("when", when);
-        if has_ended { finding.with("action", AT_THAT_TIME) } else { finding }
+        if has_ended { finding.with("action", CHECK_LOG) } else { finding }
     }
 
     /// The measured requests, or the warm-up's if the target hung before a measured request was

@@ -1326,6 +1326,24 @@ fn texts_have_their_evidence() {
     }
 }
 
+/// The user of an interrupted load asked for more already.
+#[test]
+fn a_load_that_was_cut_off_gets_no_advice_on_its_length() {
+    for (ended, fix) in
+        [(RunEnd::Complete, "measure 50s per stage (-d 50s)"), (RunEnd::Interrupted, "")]
+    {
+        let mut run = sound();
+        run.metadata.run.ended = ended;
+        groups(&mut run, |group| {
+            group.rates.throughput_per_s = Some(10.0);
+            group.rate_intervals.insert("throughput_per_s".to_owned(), [5.0, 15.0]);
+        });
+        run.find();
+        let found = run.findings.iter().find(|finding| finding.code == 603).unwrap();
+        assert_eq!(found.fix(), fix);
+    }
+}
+
 #[test]
 fn warnings_and_notes_can_be_ignored_and_failures_cannot() {
     let mut run = sound();

@@ -11,7 +11,7 @@ use crate::table::Table;
 const P50: usize = 0;
 const P95: usize = 2;
 const P99: usize = 3;
-/// Good responses per second that lag behind the requests sent by more are shown.
+/// Good responses per second are shown that differ from the requests sent by more.
 const DIFFERS: f64 = 0.05;
 
 /// So many levels of a sweep are all shown.
@@ -112,9 +112,13 @@ fn is_few(group: &Group, metric: Metric) -> bool {
 fn completed(stage: &Group) -> String {
     let throughput = stage.named_rate("throughput");
     let values = stage.named_rate("achieved_rate").zip(throughput);
-    // Failures have their own column.
-    let ok = stage.counters.ok_share().unwrap_or(1.0);
-    let differs = values.is_some_and(|(sent, done)| done.value < sent.value * ok * (1.0 - DIFFERS));
+    // A refusal that its scenario expects is a good answer, too.
+    let counters = &stage.counters;
+    let expected = counters.rejected.saturating_sub(counters.refused());
+    let others = 1.0 - expected as f64 / counters.scheduled.max(1) as f64;
+    let differs = values.is_some_and(|(sent, done)| {
+        (sent.value * others - done.value).abs() > sent.value * others * DIFFERS
+    });
     if differs { format::limited_rate(throughput) } else { String::new() }
 }
 
@@ -228,4 +232,40 @@ fn only(is_shown: bool, text: String) -> String {
 
 fn length(shown: &Shown, part: Option<f64>) -> String {
     only(shown.streams, part.map_or_else(String::new, |tokens| format!("{tokens:.0}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::{Counters, Rates};
+
+    use super::*;
+
+    /// 300 requests at 30/s, some of which were answered well at once or within the stage.
+    #[test]
+    fn good_responses_per_second_are_shown_where_they_differ_from_those_sent() {
+        for (done, rejected, as_expected, shown) in [
+            (30.0, 0, 0, ""),
+            (29.0, 0, 0, ""),
+            (19.5, 0, 0, "19.5"),
+            // 96 unexpected refusals, then 75 that a scenario expects, without and with a backlog.
+            (20.4, 96, 0, "20.4"),
+            (22.5, 75, 300, ""),
+            (15.0, 75, 300, "15.0"),
+            // The backlog of a warm-up ends in the stage.
+            (36.0, 0, 0, "36.0"),
+        ] {
+            let counters = Counters {
+                scheduled: 300,
+                completed: 300 - rejected,
+                rejected,
+                judged: as_expected,
+                as_expected,
+                unexpected: rejected * u64::from(as_expected == 0),
+                ..Counters::default()
+            };
+            let (achieved_rate_per_s, throughput_per_s) = (Some(30.0), Some(done));
+            let rates = Rates { achieved_rate_per_s, throughput_per_s, ..Rates::default() };
+            assert_eq!(completed(&Group { counters, rates, ..Group::default() }), shown, "{done}");
+        }
+    }
 }

@@ -176,7 +176,7 @@ impl Section {
 }
 
 /// Signs that a heading explains, and their form in the cells.
-const SIGNS: [(&str, &str); 7] = [
+const SIGNS: [(&str, &str); 8] = [
     ("[]:", " ["),
     ("(a to b):", " to "),
     (">=:", ">= "),
@@ -184,6 +184,7 @@ const SIGNS: [(&str, &str); 7] = [
     ("(-x):", "(-"),
     ("(+x):", "(+"),
     ("added:", "added"),
+    ("per s:", "per s"),
 ];
 
 /// A heading, without signs that a text does not have.

@@ -168,13 +168,10 @@ pub(crate) fn health() -> InstrumentHealth {
         wall_s: Some(21.3),
         cpu_user_s: Some(4.2),
         cpu_system_s: Some(3.1),
-        voluntary_switches: Some(81_234),
-        involuntary_switches: Some(321),
         worker_wait_shares: vec![0.01, 0.02],
         steal_share: Some(0.0),
         throttled_share: Some(0.0),
         clock_step_ns: Some(21),
-        retransmits: Some(3),
         ports_peak: Some(44),
         calibration: Some(CalibrationQuote {
             when: "2025-11-20 08:00:00 UTC".to_owned(),

@@ -30,7 +30,7 @@ pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
         let text = format!("no errors in {} requests", count(requests));
         return (requests > 0 && is_sure).then(|| Finding::good(text));
     }
-    let kinds = shown_figures(worst).error_kinds.map(|kinds| format!(" ({kinds})"));
+    let kinds = shown_figures(worst).error_kinds().map(|kinds| format!(" ({kinds})"));
     Some(Finding::warning(format!(
         "{} of {} requests had no expected response, most in: {}{}",
         count(errors),

@@ -18,7 +18,7 @@ use crate::comparison_result::ComparisonResult;
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::report::Section;
-use crate::result::MeasurementResult;
+use crate::result::{Figures, MeasurementResult};
 use crate::runner::{NO_DIRECT, OWN_ONLY, Part, SuiteRunner};
 use crate::suite::columns::{self, Column, ERRORS, GW_CORE, LOAD_CORE, MAX, P50, P99, PLANNED};
 use crate::target::{DIRECT, Gateway, Provider, SuiteTarget};
@@ -326,7 +326,7 @@ fn day(day: &Day) -> Section {
         ("added, median", |row| or_dash(row.added.clone(), |added| added)),
         (ERRORS.0, |row| ERRORS.1(&row.result)),
         ("errors by code", |row| {
-            columns::shown_cell(&row.result, |f| f.error_kinds.clone(), |kinds| kinds)
+            columns::shown_cell(&row.result, Figures::error_kinds, |kinds| kinds)
         }),
         ("with warm-up: client / mock", |row| {
             or_dash(row.logged, |logged| format!("{} / {}", count(row.counts.good), count(logged)))

@@ -24,7 +24,8 @@ pub(super) const MAX: Column = ("Max", |r| time(r, |f| f.max_ms));
 pub(super) const TTFT_P50: Column = ("TTFT p50", |r| time(r, |f| f.ttft_p50_ms));
 pub(super) const TTFT_P99: Column = ("TTFT p99", |r| time(r, |f| f.ttft_p99_ms));
 pub(super) const GAP_P99: Column = ("gap p99", |r| time(r, |f| f.gap_p99_ms));
-pub(super) const ERRORS: Column = ("Errors", |r| shown_cell(r, |f| Some(f.errors), count));
+pub(super) const ERRORS: Column =
+    ("Errors", |r| shown_cell(r, |f| Some([f.errors, f.requests]), errors));
 /// The answers that the rate counts, in the window of [`SECONDS`].
 pub(super) const ANSWERS: Column = ("Reqs", |r| shown_cell(r, Figures::answers, count));
 pub(super) const SECONDS: Column =
@@ -44,6 +45,11 @@ pub(crate) const BOTTLENECK: Column = ("Bottleneck", |r| {
 });
 /// The use of the gateway's store, of a core.
 pub(super) const STORE: Column = ("store core", |r| shown_cell(r, |f| f.busy.store, percent));
+
+/// Errors and requests, both of all passes.
+fn errors([errors, all]: [u64; 2]) -> String {
+    if errors == 0 { count(errors) } else { [errors, all].map(count).join(" of ") }
+}
 
 /// A table with a row for each of `rows`.
 pub(crate) fn table<'r, R: 'r>(

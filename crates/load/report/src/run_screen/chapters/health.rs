@@ -1,8 +1,7 @@
 //! Instrument health: Measurements of Plimsoll's own operation.
 
 use plimsoll_metrics::{
-    CalibrationQuote, Environment, InstrumentHealth, Lag, ProcessUse, Refusal, RunSummary,
-    samples_needed,
+    CalibrationQuote, Environment, InstrumentHealth, Lag, ProcessUse, RunSummary, samples_needed,
 };
 
 use crate::format;
@@ -23,15 +22,13 @@ pub(super) fn chapter(summary: &RunSummary) -> Chapter {
         ("timer", timer(health)),
         ("workers", workers(health)),
         ("CPU time", cpu(health)),
-        ("context switches", switches(health)),
-        ("steal", health.steal_share.map(|share| cause(summary, share))),
-        ("CPU throttled", health.throttled_share.map(|share| cause(summary, share))),
+        ("steal", health.steal_share.map(format::share)),
+        ("CPU throttled", health.throttled_share.map(format::share)),
         ("file descriptors", used(health.fd_peak, health.fd_limit)),
         (
             "local ports",
             used(health.ports_peak, health.ephemeral_ports).map(|used| format!("up to {used}")),
         ),
-        ("TCP retransmits", health.retransmits.map(retransmits)),
         ("connections", connections(health)),
         ("sent again", retries(health)),
         ("TLS handshakes", handshakes(health)),
@@ -43,14 +40,6 @@ pub(super) fn chapter(summary: &RunSummary) -> Chapter {
         ("calibration", Some(calibration(health.calibration.as_ref()))),
     ]);
     chapter
-}
-
-/// A share of the time that may have held the generator up, and whether it did.
-fn cause(summary: &RunSummary, share: f64) -> String {
-    let limited = summary.results.limited_figures();
-    let had_effect = limited.iter().any(|figure| figure.why == Refusal::Generator);
-    let effect = if share < 0.01 || had_effect { "" } else { ", without effect on the figures" };
-    format!("{}{effect}", format::share(share))
 }
 
 /// Shows `-` for a percentile of too few values.
@@ -82,11 +71,6 @@ fn timer(health: &InstrumentHealth) -> Option<String> {
     let step = health.clock_step_ns.map(|step| format!("clock steps of {step} ns"));
     let parts: Vec<_> = health.timer.iter().cloned().chain(step).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// The count is of the whole host: the kernel does not count by process.
-fn retransmits(count: u64) -> String {
-    format!("{} by this host", format::count(count))
 }
 
 fn calibration(quote: Option<&CalibrationQuote>) -> String {
@@ -121,11 +105,6 @@ fn cpu(health: &InstrumentHealth) -> Option<String> {
     let (user, system) = (health.cpu_user_s?, health.cpu_system_s?);
     let wall = health.wall_s.map(|wall| format!(" in {wall:.1} s of wall time"));
     Some(format!("{user:.2} s user, {system:.2} s system{}", wall.unwrap_or_default()))
-}
-
-fn switches(health: &InstrumentHealth) -> Option<String> {
-    let (own, forced) = (health.voluntary_switches?, health.involuntary_switches?);
-    Some(format!("{} voluntary, {} forced", format::count(own), format::count(forced)))
 }
 
 fn used(peak: Option<u64>, limit: Option<u64>) -> Option<String> {
