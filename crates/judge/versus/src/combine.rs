@@ -240,6 +240,8 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
             let all: Vec<&TargetResult> =
                 rounds.iter().filter_map(|round| round.targets.get(index)).collect();
             let mean = |of: fn(&TargetResult) -> Option<f64>| mean(all.iter().map(|t| of(t)));
+            // An overload in any round counts.
+            let overloaded = all.iter().rfind(|target| target.overload().is_some());
             TargetResult {
                 turns: all.iter().map(|target| target.turns).sum(),
                 failed: all.iter().map(|target| target.failed).sum(),
@@ -258,6 +260,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
                 failure: all.iter().find_map(|target| target.failure.clone()),
                 // A time without its round would mislead, so it is dropped.
                 outage: all.iter().any(|target| target.outage.is_some()).then(Outage::default),
+                setup: overloaded.map_or(&last.setup, |target| &target.setup).clone(),
                 ..last.clone()
             }
         })
