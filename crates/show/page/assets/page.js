@@ -93,7 +93,7 @@
     };
     const names = new Set(compiled.scales?.filter(scale => /band|point/.test(scale.type)).map(scale => scale.name));
     compiled.axes?.filter(axis => axis.orient === "left" && names.has(axis.scale)).forEach(axis => label(axis, most, lines => `${-LINE / 2} * (${lines} - 1)`));
-    compiled.legends?.forEach(legend => label(legend, fitting(width / columns(width) - 30), () => "0"));
+    compiled.legends?.forEach(legend => label(legend, fitting((width * 0.35) / columns(width)), () => "0"));
     chart.view?.finalize();
     chart.view = new vega.View(vega.parse(compiled, null, {ast: true}), {
       container: chart,

@@ -373,8 +373,8 @@ mod tests {
         assert_eq!(gaps.ranks(1), [Some((3, 3)), Some((1, 1)), Some((2, 2))]);
     }
 
-    /// Of 10, 20 and 30: 20 -+ 10 x 4.30265 x (1 + 1/3)^0.5. The mean is as certain as before: the limit of
-    /// three starts at 0 does not make it more so.
+    /// Of 10, 20 and 30: 20 -+ 10 x 4.30265 x (1 + 1/3)^0.5. The mean is as certain as before: the
+    /// limit of three starts at 0 does not make it more so.
     #[test]
     fn a_figure_of_starts_has_the_interval_of_one_more_start() {
         let cell = Cell::of_starts(&[10.0, 20.0, 30.0], Unit::Time);
