@@ -166,8 +166,9 @@ pub(crate) struct GatewaysFlags {
     /// Run all gateways at the same time and send them the same requests at the same moments
     #[arg(long, help_heading = "Load")]
     together: bool,
-    /// Make few and short loads without a search for the capacity, to see that everything works
-    #[arg(long, help_heading = "Load")]
+    /// Make few and short loads without a search for the capacity, to see that everything works;
+    /// too few for --against
+    #[arg(long, help_heading = "Load", conflicts_with = "against")]
     short: bool,
     /// Seed of the order of the gateways in each round [default: the file's, or a random one]
     #[arg(long, value_name = "N", help_heading = "Load")]
@@ -269,9 +270,10 @@ fn run_gateways(flags: &GatewaysFlags) -> Result<Exit> {
             std::fs::create_dir_all(&private)?;
             std::fs::write(private.join("names.txt"), names)?;
             "plimsoll suite gateways".clone_into(&mut command);
-        }
-        if !flags.anonymize {
-            std::fs::copy(&flags.file, common.folder.join("gateways.yaml"))?;
+        } else {
+            let all = GatewaysFile::read(&flags.file, &[]).map_err(suite_error)?;
+            let text = all.shown(&plimsoll_input::read_text(&flags.file)?);
+            std::fs::write(common.folder.join("gateways.yaml"), text)?;
         }
         Ok(SuiteOptions { gateways: Some(file), short: flags.short, command, ..common })
     })

@@ -136,6 +136,7 @@ fn a_wrong_file_is_reported_with_its_name_and_the_reason() {
         ("rounds: 2", "round: 2", "round"),
         ("name: other", "name: one", "two gateways are named `one`"),
         ("start: no-such", "run: no-such", "gateway absent: unknown field `run`"),
+        ("install: apt", "dialects: [opnai]\n    install: apt", "the dialect of absent is `opnai`"),
         ("seed: 7", "objective: fast", "objective"),
         ("seed: 7", "upstream: http://127.0.0.1", "upstream: a URL with a port"),
         ("seed: 7", "upstream: http://127.0.0.1:9/v1", "upstream: a URL with a port"),
@@ -146,6 +147,9 @@ fn a_wrong_file_is_reported_with_its_name_and_the_reason() {
         assert!(output.stderr.contains("gateways.yaml"), "{}", output.stderr);
     }
     let path = written(&fixture, ENTRIES);
+    let short = ["suite", "gateways", &path, "--short", "--against", "published.json"];
+    let output = fixture.plimsoll(&short).expect(2);
+    assert!(output.stderr.contains("cannot be used with"), "{}", output.stderr);
     let output = fixture.plimsoll(&["suite", "gateways", &path, "nginx"]).expect(2);
     assert!(output.stderr.contains("no gateway `nginx`: one, other"), "{}", output.stderr);
 }

@@ -237,7 +237,7 @@ impl TargetResult {
     }
 
     /// The finding that it fell behind its load, so that its times depend on the load's length.
-    pub(crate) fn overload(&self) -> Option<&Finding> {
+    pub fn overload(&self) -> Option<&Finding> {
         let mut found = self.setup.iter().filter(|_| self.outage.is_none());
         found.find(|finding| finding.code == OVERLOAD)
     }

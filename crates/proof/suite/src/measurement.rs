@@ -80,8 +80,6 @@ pub(crate) struct Measurement {
     pub(crate) errors_expected: bool,
     /// The responses whose times are shown.
     pub(crate) responses: TimedResponses,
-    /// Whether requests include the target's key.
-    with_key: bool,
     profile: Map<String, Value>,
     /// A built-in profile, in place of `profile`.
     builtin: Option<String>,
@@ -111,7 +109,6 @@ impl Measurement {
         if target.insecure {
             overrides = overrides.with("insecure", "tls.insecure", "true");
         }
-        let with_key = has_key(target);
         let (label, target) = (label.to_owned(), target.clone());
         Self {
             label,
@@ -121,7 +118,6 @@ impl Measurement {
             explores: false,
             errors_expected: false,
             responses: TimedResponses::Completed,
-            with_key,
             profile,
             builtin: None,
             overrides,
@@ -229,11 +225,6 @@ impl Measurement {
         self
     }
 
-    /// The same without the target's key.
-    pub(crate) fn without_key(self) -> Self {
-        Self { with_key: false, ..self }
-    }
-
     /// A step of a search for the highest load: a step that the generator cannot send ends the
     /// search.
     pub(crate) fn explores(self) -> Self {
@@ -277,7 +268,7 @@ impl Measurement {
     pub(crate) fn plan(&self, pass: u32) -> Result<Plan, SuiteError> {
         let overrides = self.overrides.clone().with("seed", "seed", (pass + 1).to_string());
         let mut plan = self.load(self.profile.clone(), &overrides, Purpose::Run)?;
-        if !self.with_key {
+        if !has_key(&self.target) {
             plan.targets.iter_mut().for_each(|target| target.key = None);
         }
         Ok(plan)
@@ -465,7 +456,6 @@ mod tests {
             ] {
                 let measurement = measurement.clients(1, length);
                 assert_eq!(plan_has_key(&measurement.plan(0).unwrap()), with_key, "{own}");
-                assert!(!plan_has_key(&measurement.without_key().plan(0).unwrap()));
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Capabilities of the user's gateway, found by a few requests before any load: its routes and
-//! their cost, and whether it has a cache, limits the rate or checks the key.
+//! their cost, and whether it has a cache or limits the rate.
 //!
 //! Absent or costly capabilities are left out of the suite and named in the report.
 
@@ -78,15 +78,13 @@ impl SuiteRunner<'_> {
         if self.options.targets.is_empty() {
             return Ok(true);
         }
-        let has_key = request.target.key.is_some();
         let mut samples = self.send(request.clone(), 1, 10.0)?;
         if must_be_cheap && samples.first().and_then(too_long).is_some() {
             samples = self.send(request, 1, 10.0)?;
         }
         let refusal = samples
             .first()
-            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap))
-            .map(|why| with_key_in_mind(why, samples.first(), has_key));
+            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap));
         let conclusion = refusal.clone().map_or("answers", |_| "left out");
         self.found(what, samples.first(), conclusion);
         if let Some(why) = &refusal {
@@ -111,8 +109,7 @@ impl SuiteRunner<'_> {
         self.probe(plan)
     }
 
-    /// Whether the user's gateway limits the rate, and whether it checks the key, by requests that
-    /// it has just answered.
+    /// Whether the user's gateway limits the rate, by requests that it has just answered.
     pub(crate) fn probe_limits(&mut self, request: &Measurement) -> Result<(), SuiteError> {
         if self.options.targets.is_empty() {
             return Ok(());
@@ -130,14 +127,6 @@ impl SuiteRunner<'_> {
         };
         let what = request.target.label(&format!("{BURST} requests at once"));
         self.found(&what, samples.first(), &conclusion);
-        if request.target.key.is_some() {
-            let samples = self.send(request.clone().without_key(), 1, 10.0)?;
-            let status = samples.first().map(|sample| sample.status);
-            let is_checked = matches!(status, Some(401 | 403));
-            let conclusion = if is_checked { "key checked" } else { "key ignored" };
-            let what = request.target.label("without key");
-            self.found(&what, samples.first(), conclusion);
-        }
         Ok(())
     }
 
@@ -180,7 +169,7 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         return Some(format!("a single request took {}: too costly", shown(took)));
     }
     Some(match sample.outcome {
-        Outcome::Rejected(401 | 403) => format!("it answers {answer}: give --key or -H"),
+        Outcome::Rejected(401 | 403) => format!("it answers {answer}: check --key or -H"),
         Outcome::Rejected(404 | 405 | 410) => format!("no such route: {answer}"),
         Outcome::Rejected(429) => "it answers 429 (rate limited) to a single request".to_owned(),
         Outcome::Rejected(_) => format!("it answers {answer}"),
@@ -192,18 +181,6 @@ fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
         Outcome::Failed(_) => format!("failed: {answer}"),
         _ => "no answer".to_owned(),
     })
-}
-
-/// Removes the advice to set a key if the user has set one.
-fn with_key_in_mind(why: String, sample: Option<&Sample>, has_key: bool) -> String {
-    match sample.map(|sample| sample.status) {
-        Some(status @ (401 | 403)) if has_key => {
-            format!(
-                "the target answers {status} to the key that was given: it may not be for this route"
-            )
-        }
-        _ => why,
-    }
 }
 
 /// The time of a request that took too long to send thousands of them.
@@ -379,21 +356,6 @@ mod tests {
                 Some(part) => found.as_ref().is_some_and(|why| why.contains(part)),
             };
             assert!(fits, "{part:?}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_was_given_is_not_asked_for() {
-        for (status, has_key, part) in [
-            (403, false, "give --key"),
-            (403, true, "answers 403 to the key that was given"),
-            (401, true, "answers 401 to the key that was given"),
-            (404, true, "no such route"),
-        ] {
-            let sample = sample(Outcome::Rejected(status), status, Nanos::from_millis(1));
-            let why = refusal(&sample, true).unwrap();
-            let why = with_key_in_mind(why, Some(&sample), has_key);
-            assert!(why.contains(part), "{status} {has_key}: {why}");
         }
     }
 

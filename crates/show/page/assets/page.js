@@ -18,6 +18,21 @@
     vega.expressionFunction(name + "Text", value => (typeof value === "number" ? format(value) : "-"));
   }
 
+  // A label of any length is broken into lines of its place, at a sign where it has one, and is never cut.
+  const LINE = 14, CHARACTER = 7.5;
+  const broken = (label, most) => {
+    const lines = [""];
+    for (const part of String(label).match(/[^\s_/.-]+[\s_/.-]*|[\s_/.-]+/g) ?? [])
+      for (let at = 0; at < part.length; at += most) {
+        const piece = part.slice(at, at + most);
+        if ((lines.at(-1) + piece).trimEnd().length > most) lines.push("");
+        lines[lines.length - 1] += piece;
+      }
+    return lines;
+  };
+  vega.expressionFunction("broken", broken);
+  const fitting = pixels => Math.max(8, Math.floor(pixels / CHARACTER));
+
   const tip = document.createElement("div");
   tip.id = "tip";
   document.body.append(tip);
@@ -36,6 +51,7 @@
     tip.style.top = Math.max(0, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 8)) + "px";
   };
 
+  const columns = width => Math.max(1, Math.floor(width / 240));
   const config = width => {
     const style = getComputedStyle(document.documentElement);
     const colour = name => style.getPropertyValue(name).trim();
@@ -48,9 +64,9 @@
       customFormatTypes: true,
       font: "system-ui, sans-serif",
       view: {stroke: null},
-      axis: {...labels, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: width * 0.4},
+      axis: {...labels, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: 0},
       axisX: {tickCount: Math.max(2, Math.round(width / 110))},
-      legend: {...labels, symbolOpacity: 1, title: null, orient: "top", columns: Math.max(1, Math.floor(width / 240)), labelLimit: width * 0.4},
+      legend: {...labels, symbolOpacity: 1, title: null, orient: "top", columns: columns(width), labelLimit: 0},
       line: {strokeWidth: 1.8},
       point: {filled: true, size: 50, opacity: 1},
       rect: {color: soft},
@@ -63,9 +79,21 @@
   const draw = chart => {
     const {spec, data} = JSON.parse(chart.nextElementSibling.textContent);
     const whole = {width: "container", height: 230, data: {name: "rows"}, ...spec};
+    const width = chart.clientWidth, most = fitting(width * 0.4);
+    if (whole.height.step) {
+      const labels = data.rows.map(row => broken(row[spec.encoding.y.field], most).length);
+      whole.height = {step: Math.max(whole.height.step, LINE * Math.max(...labels) + 6)};
+    }
     // Errors alone: it warns of a height in steps, which it handles as we want.
-    const options = {config: config(chart.clientWidth), logger: vega.logger(vega.Error)};
+    const options = {config: config(width), logger: vega.logger(vega.Error)};
     const compiled = vegaLite.compile({...whole, datasets: data}, options).spec;
+    const label = (guide, most, dy) => {
+      const update = {text: {signal: `broken(datum.label, ${most})`}, lineHeight: {value: LINE}, dy: {signal: dy(`length(broken(datum.label, ${most}))`)}};
+      guide.encode = {...guide.encode, labels: {...guide.encode?.labels, update: {...update, ...guide.encode?.labels?.update}}};
+    };
+    const names = new Set(compiled.scales?.filter(scale => /band|point/.test(scale.type)).map(scale => scale.name));
+    compiled.axes?.filter(axis => axis.orient === "left" && names.has(axis.scale)).forEach(axis => label(axis, most, lines => `${-LINE / 2} * (${lines} - 1)`));
+    compiled.legends?.forEach(legend => label(legend, fitting((width * 0.35) / columns(width)), () => "0"));
     chart.view?.finalize();
     chart.view = new vega.View(vega.parse(compiled, null, {ast: true}), {
       container: chart,

@@ -1,6 +1,6 @@
 //! A screen in Markdown, for a comment of a pull request or the summary of a job.
 
-use super::{Item, Part, Screen};
+use super::{Chapter, Item, Part, Screen};
 use crate::table::Table;
 
 /// Places of pull requests take 65,536 characters.
@@ -29,11 +29,20 @@ impl Screen {
             }
         }
         blocks.push(list(&self.stands_out));
-        blocks.extend(self.left_out().iter().chain(&self.facts).map(|fact| escape(fact)));
+        blocks.extend(self.facts.iter().map(|fact| escape(fact)));
         blocks.push(below.to_owned());
+        // Where a screen counts the tables that it leaves out, they follow.
+        blocks.extend(self.chapters.iter().filter(|_| self.more.is_some()).map(folded));
         blocks.retain(|block| !block.is_empty());
         shorten(blocks.join("\n\n") + "\n")
     }
+}
+
+/// A chapter that a click opens, as in a file: no line of an indented block is Markdown.
+fn folded(chapter: &Chapter) -> String {
+    let lines = chapter.lines(140).into_iter().skip(1).map(|line| format!("    {}", line.text));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    format!("<details><summary>{}</summary>\n\n{text}\n\n</details>", escape(chapter.heading()))
 }
 
 fn list(items: &[Item]) -> String {

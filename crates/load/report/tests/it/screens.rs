@@ -400,6 +400,11 @@ Machine
   a sentence
 "
     );
+    // Markdown has it behind a click, where no text of it is Markdown.
+    let folded = "a fact\n\n<details><summary>Machine</summary>\n\n      CPU  a \\u{1b}[2Jchip\n      \
+                  a sentence\n\n</details>\n";
+    let markdown = screen.markdown("");
+    assert!(markdown.ends_with(folded) && !markdown.contains("more table"), "{markdown}");
     assert_eq!(
         screen.text(PLAIN),
         "\

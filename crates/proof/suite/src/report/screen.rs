@@ -122,7 +122,9 @@ fn chapters(screen: &mut Screen, report: &Report) {
     let other_tables = report.sizing.iter().chain(&report.references);
     other_tables.for_each(|section| screen.chapter(section.into()));
     sentences(screen, "Left out", &report.skipped);
-    sentences(screen, "Marks and words", texts::notes("Marks and words"));
+    let marks = texts::notes("Marks and words").into_iter();
+    // Gateways are compared, without these marks.
+    sentences(screen, "Marks and words", marks.filter(|_| report.gateways.is_none()));
     sentences(screen, "To repeat it", [&report.command, &report.settings]);
     let mut chapter = Chapter::new("Environment");
     chapter.list(report.environment_lines().into_iter().map(|(name, value)| (name, Some(value))));
@@ -153,12 +155,10 @@ fn stands_out(report: &Report) -> Vec<Item> {
         let item = if tone == FindingTone::Note { Tone::Good } else { Tone::Unsure };
         findings_of(report, tone).map(move |found| Item::new(item, &found.text))
     });
-    let debug = "debug build: times are too high";
-    let debug = report.debug_build.then(|| Item::new(Tone::Bad, debug).fix("build with --release"));
     let slow = "release build: the reference gateway is not optimized for speed";
     let slow = is_slow_gateway(report)
         .then(|| Item::new(Tone::Unsure, slow).fix("build with --profile dist"));
-    debug.into_iter().chain(doubts).chain(slow).chain(warnings).chain(notes).collect()
+    doubts.chain(slow).chain(warnings).chain(notes).collect()
 }
 
 fn findings_of(report: &Report, tone: FindingTone) -> impl Iterator<Item = &Finding> {

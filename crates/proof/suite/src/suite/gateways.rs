@@ -26,6 +26,7 @@ use crate::knee_result::KneeResult;
 use crate::measurement::{Length, Measurement};
 use crate::runner::{Sought, SuiteRunner};
 use crate::target::{DIRECT, Provider, SuiteTarget};
+use fidelity::State;
 use result::GatewayFacts;
 pub use result::GatewaysResult;
 use running::{Place, Running};
@@ -39,8 +40,8 @@ struct Subject<'f> {
     /// Bytes of its image or package, if known.
     size: Option<f64>,
     starts_ms: Vec<f64>,
-    /// Resident bytes: idle, under load, afterwards; a value for each round.
-    memory: [Vec<f64>; 3],
+    /// Resident bytes of each start, if read: idle, the most after a load, and at the end.
+    memory: Vec<[Option<f64>; 3]>,
     capacity: Option<KneeResult>,
 }
 
@@ -121,7 +122,7 @@ impl<'f> Bench<'f> {
             facts: GatewayFacts { name: entry.name.clone(), ..GatewayFacts::default() },
             size: None,
             starts_ms: Vec::new(),
-            memory: Default::default(),
+            memory: Vec::new(),
             capacity: None,
         });
         let rates = file.rates.iter().map(|_| Rate::default()).collect();
@@ -154,6 +155,7 @@ impl<'f> Bench<'f> {
             }
             let (file, entry) = (self.file, self.subjects[at].entry);
             let found = fidelity::observe(
+                fidelity::LIMIT,
                 &mut |port| {
                     let upstream = format!("127.0.0.1:{port}");
                     let place = place(file, runner, &upstream, "fidelity");
@@ -165,7 +167,8 @@ impl<'f> Bench<'f> {
             );
             match found {
                 Ok(found) => {
-                    let changed = found.cells.iter().filter(|cell| cell.state.is_change()).count();
+                    let changed = found.cells.iter().filter(|cell| cell.state == State::Changed);
+                    let changed = changed.count();
                     let all = found.cells.len();
                     runner.log(&format!("{}: changed in {changed} of {all} cases", entry.name));
                     self.subjects[at].facts.fidelity = found;
@@ -196,6 +199,7 @@ impl<'f> Bench<'f> {
             Ok(running) => {
                 let took = running.ready_after.as_millis_f64();
                 subject.starts_ms.push(took);
+                subject.memory.push([None; 3]);
                 runner.log(&format!("{name}: answers after {}", time(took)));
                 Some(running)
             }
@@ -216,7 +220,7 @@ impl<'f> Bench<'f> {
             }
             _ => String::new(),
         };
-        let why = format!("{why}{install}");
+        let why = self.file.shown(&format!("{why}{install}"));
         runner.log(&format!("{}: {why}", facts.name));
         runner.report.missing.push(format!("{}: {why}", facts.name));
         facts.error = Some(why);
@@ -242,6 +246,7 @@ impl<'f> Bench<'f> {
         if round == 0 {
             return self.search(runner, &running);
         }
+        sleep(SETTLE);
         self.read_memory(&running, 0);
         for rate in 0..self.file.rates.len() {
             if !runner.is_interrupted() {
@@ -249,6 +254,7 @@ impl<'f> Bench<'f> {
                 running.retain(|(at, one)| self.lives(runner, *at, one));
             }
         }
+        sleep(SETTLE);
         self.read_memory(&running, 2);
         Ok(())
     }
@@ -262,9 +268,9 @@ impl<'f> Bench<'f> {
     }
 
     fn read_memory(&mut self, running: &[(usize, Running)], moment: usize) {
-        sleep(SETTLE);
         for (at, one) in running {
-            self.subjects[*at].memory[moment].extend(one.memory());
+            let Some(round) = self.subjects[*at].memory.last_mut() else { continue };
+            round[moment] = round[moment].into_iter().chain(one.memory()).reduce(f64::max);
         }
     }
 
@@ -361,9 +367,7 @@ impl<'f> Bench<'f> {
                 group.files.extend(whole.files);
                 group.busy_host = group.busy_host.take().or(whole.busy_host);
                 group.rounds.push(round);
-                for (at, one) in running {
-                    self.subjects[*at].memory[1].extend(one.memory());
-                }
+                self.read_memory(running, 1);
             }
             Err(error) => {
                 runner.log(&format!("{label}: {error}"));
@@ -390,9 +394,9 @@ impl<'f> Bench<'f> {
         runner.report.comparisons.extend(rounds::comparisons(&self));
         let rows = rounds::rows(&self);
         let gateways = self.subjects.into_iter().map(|subject| subject.facts).collect();
-        let result = GatewaysResult { seed, orders, gateways, rows };
+        let result = GatewaysResult { seed, orders, gateways, rows, loads: self.file.loads() };
         let answers = tables::answers(&runner.report.comparisons);
-        runner.report.sections.extend(tables::sections(&result, self.file));
+        runner.report.sections.extend(tables::sections(&result, &self.file.objective));
         runner.report.sections.extend(answers);
         runner.report.gateways = Some(result);
     }

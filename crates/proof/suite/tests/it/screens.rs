@@ -105,6 +105,7 @@ fn file_and_markdown_have_every_sentence_of_the_screen() {
         let report = stored(name);
         let screen = report.screen(Rest::Flag);
         let (file, markdown) = (report.text(100_000), screen.markdown(""));
+        let unescaped = markdown.replace('\\', "").replace("&gt;", ">").replace("&lt;", "<");
         let pointed_out = screen.pointed_out().iter().map(Item::text);
         let sentences: Vec<_> =
             pointed_out.chain(screen.facts().iter().map(String::as_str)).collect();
@@ -116,6 +117,10 @@ fn file_and_markdown_have_every_sentence_of_the_screen() {
         for section in report.sections.iter().chain(&report.sizing).chain(&report.references) {
             assert!(file.contains(&section.title), "{}\n{file}", section.title);
             assert!(section.notes.iter().all(|note| file.contains(note)), "{file}");
+        }
+        let cells = report.sections.iter().flat_map(|section| section.table.rows.iter().flatten());
+        for word in cells.flat_map(|cell| cell.split(' ')) {
+            assert!(unescaped.contains(word), "{word}\n{markdown}");
         }
     }
 }

@@ -6,7 +6,7 @@ use plimsoll_metrics::Judgement;
 use plimsoll_report::table::Table;
 
 use super::fidelity::{Cell, State};
-use super::figures::corrected;
+use super::figures::{self, corrected};
 use super::result::GatewaysResult;
 use crate::bound::BoundResult;
 use crate::report::{Report, Section};
@@ -18,29 +18,34 @@ pub(in crate::suite) fn against(
     new: &Report,
     other: Option<&str>,
 ) -> (Section, Vec<BoundResult>) {
-    let empty = GatewaysResult::default();
+    let (empty, unknown) = (GatewaysResult::default(), figures::Cell::default());
     let [then, now] = [old, new].map(|report| report.gateways.as_ref().unwrap_or(&empty));
+    let other_loads = !then.loads.is_empty() && then.loads != now.loads;
+    let other = other.or_else(|| (other_loads || old.quick).then_some("other loads"));
     let mut found = Vec::new();
-    for row in &now.rows {
-        let same = then.rows.iter().find(|old| (&old.group, &old.name) == (&row.group, &row.name));
+    let gone = then.rows.iter().filter(|row| now.rows.iter().all(|one| one.title() != row.title()));
+    for row in now.rows.iter().chain(gone) {
         for (at, gateway) in now.gateways.iter().enumerate() {
             let before = then.gateways.iter().position(|old| old.name == gateway.name);
-            let cells = same.zip(before).and_then(|(same, before)| same.cells.get(before));
-            found.extend(cells.zip(row.cells.get(at)).map(|cells| (row, at, cells)));
+            let Some(before) = before else { continue };
+            let cells = [(then, before), (now, at)].map(|(result, at)| {
+                let same = result.rows.iter().find(|known| known.title() == row.title());
+                same.and_then(|same| same.cells.get(at)).unwrap_or(&unknown)
+            });
+            let is_known = cells.iter().any(|cell| cell.is_known());
+            found.extend(is_known.then_some((row, at, cells)));
         }
     }
-    let among = corrected(found.len(), |among| {
-        let order = found.iter().filter_map(|(row, _, (old, new))| row.told_apart(new, old, among));
-        order.count()
-    });
-    let judged = found.into_iter().map(|(row, at, (before, cell))| {
+    let pairs = found.iter().map(|(row, _, [old, new])| (*row, *new, *old));
+    let among = corrected(&pairs.collect::<Vec<_>>());
+    let judged = found.into_iter().map(|(row, at, [before, cell])| {
         let order = row.told_apart(cell, before, among).filter(|_| other.is_none());
         let cells = [
             now.gateways[at].name.clone(),
-            format!("{}, {}", row.name, row.group),
+            row.title(),
             row.text(before),
             row.text(cell),
-            word(order).to_owned(),
+            if before.is_known() == cell.is_known() { word(order) } else { IN_ONE }.to_owned(),
         ];
         (order, cells)
     });
@@ -57,11 +62,14 @@ pub(in crate::suite) fn against(
         let own = judged.iter().filter(|(_, cells)| cells[0] == gateway.name);
         let worse = own.clone().filter(|(order, _)| *order == Some(Ordering::Greater));
         let worse: Vec<_> = worse.map(|(_, cells)| cells[1].clone()).collect();
+        let lacking = own.clone().filter(|(_, cells)| cells[4] == IN_ONE);
+        let lacking: Vec<_> = lacking.map(|(_, cells)| &*cells[1]).collect();
         let judgement = match (other, own.count()) {
             (Some(why), _) => Judgement::Inconclusive(why.to_owned()),
             (None, 0) => Judgement::Inconclusive("no figure in both results".to_owned()),
-            _ if worse.is_empty() => Judgement::Pass,
-            _ => Judgement::Fail,
+            _ if !worse.is_empty() => Judgement::Fail,
+            _ if lacking.is_empty() => Judgement::Pass,
+            _ => Judgement::Inconclusive(format!("{IN_ONE}: {}", lacking.join("; "))),
         };
         let measured = if worse.is_empty() { "none".to_owned() } else { worse.join("; ") };
         let what = format!("{}: worse since {}", gateway.name, old.started);
@@ -102,6 +110,9 @@ fn fidelity(
     judged
 }
 
+/// The status of a figure that the other result lacks.
+const IN_ONE: &str = "no counterpart";
+
 const fn word(order: Option<Ordering>) -> &'static str {
     match order {
         Some(Ordering::Less) => "better",
@@ -113,7 +124,7 @@ const fn word(order: Option<Ordering>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::super::fidelity::Fidelity;
-    use super::super::figures::{self, Row};
+    use super::super::figures::Row;
     use super::super::result::GatewayFacts;
     use super::*;
 
@@ -166,6 +177,32 @@ mod tests {
             let cells: Vec<_> = rows.iter().flat_map(|row| &row[2..]).collect();
             assert_eq!(cells, expected);
         }
+    }
+
+    /// A figure that a version no longer has is not a pass; nor are other loads comparable.
+    #[test]
+    fn a_figure_of_one_result_and_other_loads_are_inconclusive() {
+        let lacks = || {
+            let mut lacks = report(1.0);
+            lacks.gateways.as_mut().unwrap().rows.pop();
+            lacks
+        };
+        let of = |loads: &str| {
+            let mut report = report(1.0);
+            report.gateways.as_mut().unwrap().loads = loads.to_owned();
+            report
+        };
+        let short = Report { quick: true, ..report(1.0) };
+        for (then, now, why) in [
+            (report(1.0), lacks(), "no counterpart: mean gap, "),
+            (lacks(), report(1.0), "no counterpart: mean gap, "),
+            (of("3 rounds"), of("2 rounds"), "other loads"),
+            (short, report(1.0), "other loads"),
+        ] {
+            let (_, bounds) = against(&then, &now, None);
+            assert_eq!(bounds[0].judgement, Judgement::Inconclusive(why.to_owned()));
+        }
+        assert_eq!(against(&lacks(), &report(1.5), None).1[0].judgement, Judgement::Fail);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use self::verdict::Observed;
 use super::running::Access;
 
 /// How long the client waits. Reaching it proves nothing about the gateway.
-const LIMIT: Duration = Duration::from_secs(20);
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
 /// How long the upstream may take to end an answer after the client left.
 const AFTER_LEAVING: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -84,10 +84,6 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(crate) const fn is_change(self) -> bool {
-        matches!(self, Self::Changed)
-    }
-
     const fn label(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -99,19 +95,12 @@ impl State {
 }
 
 /// Starts the scripted upstream, then the gateway through `start`, which gets the upstream's port,
-/// and runs all cases. Once `stopped`, the remaining cells are not observed.
+/// and runs all cases, each answer within a `limit`. Once `stopped`, the remaining cells are not
+/// observed.
 ///
 /// # Errors
 /// The gateway or the upstream could not be started.
 pub(crate) fn observe<R>(
-    start: &mut dyn FnMut(u16) -> Result<(R, Access), String>,
-    stopped: &dyn Fn() -> bool,
-) -> Result<Fidelity, String> {
-    observe_within(LIMIT, start, stopped)
-}
-
-/// The same with a time limit for each answer.
-fn observe_within<R>(
     limit: Duration,
     start: &mut dyn FnMut(u16) -> Result<(R, Access), String>,
     stopped: &dyn Fn() -> bool,

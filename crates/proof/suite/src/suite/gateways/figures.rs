@@ -22,6 +22,8 @@ pub(crate) enum Unit {
 
 /// The row of the packages' sizes.
 pub(super) const SIZE: &str = "size";
+/// The row of the capacities.
+pub(super) const CAPACITY: &str = "capacity";
 
 /// A figure of every gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,10 +35,6 @@ pub(crate) struct Row {
     pub(crate) more_is_better: bool,
     /// By gateway.
     pub(crate) cells: Vec<Cell>,
-    /// Differences of gateways that got the same requests at the same moments: index of one and of
-    /// the other, and the difference.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) pairs: Vec<(usize, usize, Cell)>,
 }
 
 /// A figure of one gateway.
@@ -46,15 +44,19 @@ pub(crate) struct Cell {
     /// Lower limit; without it, the figure is open below.
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
+    /// Number of starts: then the limits are the 95 % prediction interval of one more start, or of
+    /// fewer than [`FEWEST_STARTS`] the smallest and the largest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) starts: Option<usize>,
     /// Degrees of freedom of the interval, which is normal without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) degrees: Option<f64>,
-    /// Why there is no value, or another figure than the row's.
+    /// Standard error of the value, where the ends do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<f64>,
+    /// Why there is no value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) note: String,
-    /// The lower percentile in place of one with too few samples.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) instead: String,
 }
 
 impl Cell {
@@ -72,12 +74,29 @@ impl Cell {
             return Self::default();
         }
         let (mean, count) = (mean(values), values.len() as f64);
-        let half = variance(values)
-            .map(|variance| critical_95(count - 1.0) * (variance / count).sqrt())
-            .filter(|half| half.is_finite());
+        let error = variance(values).map(|variance| (variance / count).sqrt());
+        let error = error.filter(|error| error.is_finite());
+        let half = error.map(|error| error * critical_95(count - 1.0));
         let (low, high) = (half.map(|half| (mean - half).max(0.0)), half.map(|half| mean + half));
         let degrees = half.map(|_| count - 1.0);
-        Self { value: Some(mean), low, high, degrees, ..Self::default() }
+        Self { value: Some(mean), low, high, degrees, error, ..Self::default() }
+    }
+
+    /// The mean over some starts, with the 95 % interval of one more start (Hahn and Meeker, 1991),
+    /// which is not below what differs between runs; of few starts with the smallest and the
+    /// largest.
+    pub(crate) fn of_starts(values: &[f64], unit: Unit) -> Self {
+        let mean = Self::mean(values);
+        let (Some(value), Some(high)) = (mean.value, mean.high) else { return mean };
+        let finest = if unit == Unit::Bytes { equal_bytes(value) } else { EQUAL_MS };
+        let half = ((high - value) * (values.len() as f64 + 1.0).sqrt()).max(finest);
+        let (low, high) = if values.len() < FEWEST_STARTS {
+            let all = values.iter().copied();
+            (all.clone().reduce(f64::min), all.reduce(f64::max))
+        } else {
+            (Some((value - half).max(0.0)), Some(value + half))
+        };
+        Self { low, high, starts: Some(values.len()), ..mean }
     }
 
     /// Whether it has a value or a limit.
@@ -85,10 +104,12 @@ impl Cell {
         self.value.is_some() || self.low.is_some() || self.high.is_some()
     }
 
-    /// The standard error for half of the interval, and its degrees of freedom.
-    fn error(&self, half: f64) -> (f64, f64) {
+    /// The standard error for the longer half of the interval, and its degrees of freedom.
+    fn error(&self) -> (f64, f64) {
         let degrees = self.degrees.unwrap_or(f64::INFINITY);
-        (half / critical_95(degrees), degrees)
+        let [value, low, high] = self.measured().unwrap_or_default();
+        let half = (high - value).max(value - low);
+        (self.error.unwrap_or_else(|| half / critical_95(degrees)), degrees)
     }
 
     fn measured(&self) -> Option<[f64; 3]> {
@@ -96,73 +117,64 @@ impl Cell {
     }
 }
 
-/// Sizes that differ by less than this share or by fewer bytes count as equal.
-const EQUAL_SHARE: f64 = 0.03;
-const EQUAL_BYTES: f64 = 1e6;
+/// Fewer starts have no spread that tells of another one.
+const FEWEST_STARTS: usize = 3;
+
+/// A start is seen by attempts 5 ms apart.
+const EQUAL_MS: f64 = 5.0;
+
+/// Sizes that differ by less than 3 % or 1 MB count as equal.
+fn equal_bytes(bytes: f64) -> f64 {
+    (bytes * 0.03).max(1e6)
+}
 
 impl Row {
-    /// How gateway `one` differs from `other`: `Less` is better. `None` if the data do not tell
-    /// them apart, as one of `among` tests.
-    fn order(&self, one: usize, other: usize, among: usize) -> Option<Ordering> {
-        let exact = Cell::new([0.0; 3]);
-        let found = self.pairs.iter().find_map(|(a, b, found)| match (*a, *b) {
-            pair if pair == (one, other) => Some((found, &exact)),
-            pair if pair == (other, one) => Some((&exact, found)),
-            _ => None,
-        });
-        let (one, other) = found.or_else(|| self.cells.get(one).zip(self.cells.get(other)))?;
-        self.told_apart(one, other, among)
-    }
-
-    /// The same of two independent figures.
+    /// How one gateway differs from another: `Less` is better. `None` if the data do not tell them
+    /// apart, as one of `among` tests.
     pub(crate) fn told_apart(&self, one: &Cell, other: &Cell, among: usize) -> Option<Ordering> {
-        if one.instead != other.instead {
-            return None;
-        }
         let order = match (one.measured(), other.measured()) {
-            (Some(measured), Some(others)) => {
-                let value = measured[0] - others[0];
-                let equal = (measured[0] * EQUAL_SHARE).max(EQUAL_BYTES);
-                if self.unit == Unit::Bytes && value.abs() <= equal {
+            (Some([one_value, ..]), Some([other_value, ..])) => {
+                // A gap that is shorter than the upstream's came in a lump, which is no better than
+                // a longer one.
+                let is_gap = self.name.ends_with(" gap");
+                let distances = [one_value, other_value].map(f64::abs);
+                let [value, reference] = if is_gap { distances } else { [one_value, other_value] };
+                let difference = value - reference;
+                if self.unit == Unit::Bytes && difference.abs() <= equal_bytes(value) {
                     return None;
                 }
-                let errors = if value > 0.0 {
-                    [one.error(measured[0] - measured[1]), other.error(others[2] - others[0])]
-                } else {
-                    [one.error(measured[2] - measured[0]), other.error(others[0] - others[1])]
-                };
-                (value.abs() > reach(errors, among)).then(|| value.total_cmp(&0.0))?
+                let reach = reach([one.error(), other.error()], among);
+                (difference.abs() > reach).then(|| difference.total_cmp(&0.0))?
             }
             // Between two limits without a value: the figures must not overlap.
             _ if is_below(one, other) => Ordering::Less,
             _ if is_below(other, one) => Ordering::Greater,
             _ => return None,
         };
-        Some(self.better(order))
+        Some(if self.more_is_better { order.reverse() } else { order })
     }
 
-    /// Number of pairs of measured gateways for which this holds.
-    fn pairs_of(&self, is_meant: impl Fn(usize, usize) -> bool) -> usize {
-        let known = (0..self.cells.len()).filter(|at| self.cells[*at].measured().is_some());
+    /// Its name among the rows of all groups.
+    pub(super) fn title(&self) -> String {
+        format!("{}, {}", self.name, self.group).replace(", resources", "")
+    }
+
+    /// The pairs of measured gateways.
+    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
+        let known = self.cells.iter().filter(|cell| cell.measured().is_some());
         let known: Vec<_> = known.collect();
-        let others = known.iter().enumerate().map(|(at, one)| {
-            known[at + 1..].iter().filter(|other| is_meant(*one, **other)).count()
-        });
-        others.sum()
-    }
-
-    fn better(&self, order: Ordering) -> Ordering {
-        if self.more_is_better { order.reverse() } else { order }
+        let places = (0..known.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
+        places.map(move |(one, other)| (self, known[one], known[other]))
     }
 
     /// For each gateway its best and its worst possible rank; `None` without a figure.
     pub(crate) fn ranks(&self, among: usize) -> Vec<Option<(usize, usize)>> {
-        let all = 0..self.cells.len();
-        let known: Vec<_> = all.filter(|at| self.cells[*at].is_known()).collect();
+        let known = self.cells.iter().enumerate().filter(|(_, cell)| cell.is_known());
+        let known: Vec<_> = known.collect();
         let among_known =
-            ranks(known.len(), |one, other| self.order(known[one], known[other], among));
+            ranks(known.len(), |one, other| self.told_apart(known[one].1, known[other].1, among));
         let mut found = vec![None; self.cells.len()];
-        known.iter().zip(among_known).for_each(|(at, rank)| found[*at] = Some(rank));
+        known.iter().zip(among_known).for_each(|((at, _), rank)| found[*at] = Some(rank));
         found
     }
 
@@ -172,13 +184,12 @@ impl Row {
     }
 
     pub(crate) fn text(&self, cell: &Cell) -> String {
-        let text = match self.unit {
+        let text: fn(f64) -> String = match self.unit {
             Unit::Time => time,
-            Unit::PerSecond => rate,
+            Unit::PerSecond => |per_s| format!("{}/s", digits(per_s)),
             Unit::Bytes => bytes,
             Unit::Share => percent,
         };
-        let before = if cell.instead.is_empty() { "" } else { &format!("{} ", cell.instead) };
         let shown = match (cell.measured(), cell.low, cell.high) {
             (Some([value, low, high]), ..) if self.unit == Unit::Time => {
                 with_interval(value, low, high)
@@ -193,29 +204,32 @@ impl Row {
             (None, None, Some(high)) => format!("< {}", text(high)),
             (None, None, None) => DASH.to_owned(),
         };
-        format!("{before}{shown}")
+        match cell.starts {
+            Some(..FEWEST_STARTS) => {
+                shown.replace(" [", " (").replace(", ", " to ").replace(']', ")")
+            }
+            _ => shown,
+        }
     }
 }
 
-/// The number of tests to correct for, so that on average 5 % of the differences that ranks show
-/// are false at most: with `found` differences in `all` tests, as many as `all / found` (Benjamini
-/// and Hochberg, 1995). A correction for all of them hides tenfold differences of three rounds.
+/// A row, and two of its figures.
+pub(super) type Pair<'r> = (&'r Row, &'r Cell, &'r Cell);
+
+/// The number of tests to correct the ranks for. Sizes are exact.
 pub(super) fn tests(rows: &[Row]) -> usize {
-    // Sizes are exact.
-    let rows: Vec<_> = rows.iter().filter(|row| row.name != SIZE).collect();
-    corrected(rows.iter().map(|row| row.pairs_of(|_, _| true)).sum(), |among| {
-        let found = rows
-            .iter()
-            .map(|row| row.pairs_of(|one, other| row.order(one, other, among).is_some()));
-        found.sum()
-    })
+    corrected(&rows.iter().filter(|row| row.name != SIZE).flat_map(Row::pairs).collect::<Vec<_>>())
 }
 
-/// The same, with the number of tests whose difference is found if they are corrected for so many.
-pub(super) fn corrected(all: usize, found: impl Fn(usize) -> usize) -> usize {
+/// The number of tests to correct for, so that on average 5 % of the differences between these
+/// figures are false at most: with `found` differences as many as `all / found` (Benjamini and
+/// Hochberg, 1995). A correction for all of them hides tenfold differences of three rounds.
+pub(super) fn corrected(all: &[Pair<'_>]) -> usize {
     let mut among = 1;
     loop {
-        let enough = all.div_ceil(found(among).max(1)).max(1);
+        let found =
+            all.iter().filter(|(row, one, other)| row.told_apart(one, other, among).is_some());
+        let enough = all.len().div_ceil(found.count().max(1)).max(1);
         if enough <= among {
             return among;
         }
@@ -237,10 +251,6 @@ fn reach(errors: [(f64, f64); 2], among: usize) -> f64 {
         return 0.0;
     }
     quantile(1.0 - 0.025 / among.max(1) as f64, variance * variance / squares) * variance.sqrt()
-}
-
-fn rate(per_s: f64) -> String {
-    format!("{}/s", digits(per_s))
 }
 
 #[cfg(test)]
@@ -355,18 +365,40 @@ mod tests {
         assert_eq!(Cell::mean(&[7.0]).low, None);
     }
 
+    /// Events that arrive 3.7 ms closer together than they were sent came in a lump.
     #[test]
-    fn gateways_that_got_the_same_requests_are_compared_by_their_pairs() {
-        let mut same = row(&[[1.0, 0.0, 2.0], [1.1, 0.1, 2.1]]);
-        same.pairs.push((1, 0, Cell::new([0.1, 0.05, 0.15])));
-        assert_eq!(same.ranks(1), [Some((1, 1)), Some((2, 2))]);
+    fn a_gap_is_best_if_it_is_unchanged() {
+        let mut gaps = row(&[[-3.7, -3.8, -3.6], [0.001, -0.001, 0.003], [0.5, 0.4, 0.6]]);
+        gaps.name = "mean gap".to_owned();
+        assert_eq!(gaps.ranks(1), [Some((3, 3)), Some((1, 1)), Some((2, 2))]);
     }
 
+    /// Of 10, 20 and 30: 20 -+ 10 x 4.30265 x (1 + 1/3)^0.5. The mean is as certain as before: the
+    /// limit of three starts at 0 does not make it more so.
     #[test]
-    fn percentiles_of_other_ranks_are_not_compared() {
-        let mut tails = row(&[[1.0, 0.9, 1.1], [5.0, 4.9, 5.1]]);
-        tails.cells[0].instead = "p95".to_owned();
-        assert_eq!(tails.ranks(1), [Some((1, 2)), Some((1, 2))]);
-        assert_eq!(tails.shown(0), "p95 1.00ms [0.90, 1.10]");
+    fn a_figure_of_starts_has_the_interval_of_one_more_start() {
+        let cell = Cell::of_starts(&[10.0, 20.0, 30.0], Unit::Time);
+        assert!((cell.high.unwrap() - 20.0 - 49.683).abs() < 1e-3, "{cell:?}");
+        assert_eq!((cell.low, cell.starts), (Some(0.0), Some(3)));
+        let (error, degrees) = cell.error();
+        assert!((error - 10.0 / 3.0_f64.sqrt()).abs() < 1e-9 && (degrees - 2.0).abs() < 1e-9);
+        let mut memory = Row { unit: Unit::Bytes, ..Row::default() };
+        for (values, shown) in [
+            // Three equal starts do not exclude another one: 3 % or 1 MB.
+            (&[360.5e6, 360.6e6, 360.7e6][..], "361 MB [350 MB, 371 MB]"),
+            (&[16.5e6, 16.5e6, 16.5e6], "16.5 MB [15.5 MB, 17.5 MB]"),
+            (&[16.5e6, 17.1e6], "16.8 MB (16.5 MB to 17.1 MB)"),
+            (&[16.5e6], "16.5 MB"),
+        ] {
+            memory.cells = vec![Cell::of_starts(values, Unit::Bytes)];
+            assert_eq!(memory.shown(0), shown);
+        }
+    }
+
+    /// Shares of 0 and 5 % in two rounds: 2.5 % -+ 32 %, although no share is below 0.
+    #[test]
+    fn a_limit_at_zero_does_not_make_a_mean_more_certain() {
+        let failed = [Cell::mean(&[0.0, 0.05]), Cell::new([0.0, 0.0, 0.001])];
+        assert_eq!(Row { cells: failed.to_vec(), ..Row::default() }.ranks(1), [Some((1, 2)); 2]);
     }
 }

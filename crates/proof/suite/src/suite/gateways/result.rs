@@ -14,6 +14,9 @@ pub struct GatewaysResult {
     pub(super) seed: u64,
     /// The order of the gateways in each round.
     pub(super) orders: Vec<Vec<String>>,
+    /// The loads in a line.
+    #[serde(default)]
+    pub(super) loads: String,
     pub(super) gateways: Vec<GatewayFacts>,
     pub(super) rows: Vec<Row>,
 }

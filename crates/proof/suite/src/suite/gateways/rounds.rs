@@ -5,7 +5,7 @@ use plimsoll_report::format::digits;
 use plimsoll_stats::runs::{Round as Estimate, hartung_knapp};
 use plimsoll_versus::{Difference, Figure, Kind, Versus, combine};
 
-use super::figures::{Cell, Row, SIZE, Unit};
+use super::figures::{CAPACITY, Cell, Row, SIZE, Unit};
 use super::{Bench, Group, SCENARIOS};
 use crate::comparison_result::ComparisonResult;
 use crate::knee_result::KneeResult;
@@ -16,11 +16,20 @@ const ALL: usize = 0;
 const CHATS: usize = 1;
 const STREAMS: usize = 2;
 
-/// A part over all rounds. An invalid round is left out where two others remain.
+/// A part over all rounds. An invalid round is left out where two others remain. The differences of
+/// an overloaded target are not known: they depend on the length of the load.
 fn combined(group: &Group, part: usize) -> Option<Versus> {
     let all: Vec<_> = group.rounds.iter().filter_map(|round| round.get(part).cloned()).collect();
     let valid: Vec<_> = all.iter().filter(|round| round.invalid.is_empty()).cloned().collect();
-    combine(if valid.len() >= 2 { &valid } else { &all })
+    let mut versus = combine(if valid.len() >= 2 { &valid } else { &all })?;
+    let overloaded = versus.targets.iter().filter(|target| target.overload().is_some());
+    let overloaded: Vec<_> = overloaded.map(|target| target.name.clone()).collect();
+    for found in &mut versus.differences {
+        if [&found.target, &found.reference].into_iter().any(|name| overloaded.contains(name)) {
+            (found.value_ns, found.refused) = (None, Some("overloaded".to_owned()));
+        }
+    }
+    Some(versus)
 }
 
 /// A comparison for each rate, scenario and gateway, or of all gateways that ran together.
@@ -49,7 +58,7 @@ fn shown(mut versus: Versus, part: usize) -> Versus {
     versus
 }
 
-/// A time of a comparison, and its percentiles, of which the first with enough samples counts.
+/// A time of a comparison, and the percentiles of it that a row may have, the best first.
 struct Time {
     name: &'static str,
     part: usize,
@@ -66,17 +75,13 @@ impl Time {
     const fn tail(name: &'static str, part: usize, figure: Figure) -> Self {
         Self { name, part, figure, kind: Kind::Shift, quantiles: &["p99", "p95", "p90"] }
     }
-
-    fn is_of(&self, found: &Difference, quantile: &str) -> bool {
-        (found.figure, found.kind, &*found.quantile) == (self.figure, self.kind, quantile)
-    }
 }
 
 const TIMES: [Time; 6] = [
     Time::median("latency p50", CHATS, Figure::ResponseTime),
-    Time::tail("latency p99", CHATS, Figure::ResponseTime),
+    Time::tail("latency", CHATS, Figure::ResponseTime),
     Time::median("TTFT p50", STREAMS, Figure::Ttft),
-    Time::tail("TTFT p99", STREAMS, Figure::Ttft),
+    Time::tail("TTFT", STREAMS, Figure::Ttft),
     Time::median("mean gap", STREAMS, Figure::MeanGap),
     Time::median("longest gap", STREAMS, Figure::LongestGap),
 ];
@@ -85,7 +90,10 @@ const TIMES: [Time; 6] = [
 pub(super) fn rows(bench: &Bench<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for at in 0..bench.rates.len() {
-        rows.extend(TIMES.iter().map(|time| of_time(bench, at, time)));
+        rows.extend(TIMES.iter().filter_map(|time| {
+            let rows = time.quantiles.iter().map(|quantile| of_time(bench, at, time, quantile));
+            known_of_most(rows)
+        }));
         rows.push(Row { name: "CPU per request".to_owned(), ..of_rate(bench, at, &cpu) });
         let unit = Unit::Share;
         rows.push(Row { name: "failed".to_owned(), unit, ..of_rate(bench, at, &failed) });
@@ -113,22 +121,18 @@ fn of_rate(bench: &Bench<'_>, at: usize, cell: &dyn Fn(&Group, &str) -> Cell) ->
     Row { group, cells: cells.collect(), ..Row::default() }
 }
 
-/// Overhead over the upstream, and differences of gateways that ran together.
-fn of_time(bench: &Bench<'_>, at: usize, time: &Time) -> Row {
-    let row = of_rate(bench, at, &|group, name| added(time, group, name));
-    let mut pairs = Vec::new();
-    for versus in bench.rates[at].groups.values().filter_map(|group| combined(group, time.part)) {
-        for found in versus.differences.iter().filter(|found| found.reference != DIRECT) {
-            let places = [&found.target, &found.reference]
-                .map(|name| bench.subjects.iter().position(|known| known.entry.name == *name));
-            let [Some(one), Some(other)] = places else { continue };
-            let instead = &*row.cells[one].instead;
-            let quantile = if instead.is_empty() { time.quantiles[0] } else { instead };
-            let known = cell(found).filter(|_| time.is_of(found, quantile));
-            pairs.extend(known.map(|known| (one, other, known)));
-        }
-    }
-    Row { name: time.name.to_owned(), pairs, ..row }
+/// The row that has a figure of the most gateways; of equal ones the first.
+fn known_of_most(rows: impl DoubleEndedIterator<Item = Row>) -> Option<Row> {
+    rows.rev().max_by_key(|row| row.cells.iter().filter(|cell| cell.is_known()).count())
+}
+
+/// Overhead over the upstream.
+fn of_time(bench: &Bench<'_>, at: usize, time: &Time, quantile: &str) -> Row {
+    let name = match time.kind {
+        Kind::Added => time.name.to_owned(),
+        Kind::Shift => format!("{} {quantile}", time.name),
+    };
+    Row { name, ..of_rate(bench, at, &|group, name| added(time, quantile, group, name)) }
 }
 
 fn in_millis(nanos: (f64, f64, f64)) -> [f64; 3] {
@@ -141,31 +145,19 @@ fn cell(found: &Difference) -> Option<Cell> {
     Some(Cell { degrees, ..Cell::new(in_millis(found.limited()?)) })
 }
 
-fn added(time: &Time, group: &Group, name: &str) -> Cell {
+fn added(time: &Time, quantile: &str, group: &Group, name: &str) -> Cell {
     let Some(versus) = combined(group, time.part) else { return Cell::none("not measured") };
     if let Some(why) = versus.invalid.first() {
         return Cell::none(format!("invalid: {why}"));
     }
-    let own = versus.differences.iter().filter(|found| found.is_of(name, DIRECT));
-    let found = time
-        .quantiles
-        .iter()
-        .filter_map(|quantile| own.clone().find(|found: &&Difference| time.is_of(found, quantile)));
-    let found: Vec<_> = found.collect();
-    let Some(wanted) = found.first() else { return Cell::none("no such time") };
-    let known = found.iter().find_map(|found| Some((&found.quantile, cell(found)?)));
-    let Some((quantile, cell)) = known else {
-        return Cell::none(too_few(wanted));
-    };
-    if *quantile == wanted.quantile {
-        return cell;
-    }
-    Cell { instead: quantile.clone(), note: too_few(wanted), ..cell }
-}
-
-fn too_few(wanted: &Difference) -> String {
-    let why = wanted.refused.as_deref().unwrap_or_default();
-    format!("{}: {why} ({} pairs)", wanted.quantile, wanted.pairs)
+    let found = versus.difference(name, DIRECT, time.figure, time.kind, quantile);
+    let Some(found) = found else { return Cell::none("no such time") };
+    // A single one of several rounds tells nothing of the others.
+    let is_over_rounds = group.rounds.len() < 2 || found.between_rounds_ns.is_some();
+    cell(found).filter(|_| is_over_rounds).unwrap_or_else(|| {
+        let why = found.refused.as_deref().unwrap_or("one round");
+        Cell::none(format!("{why} ({} pairs in {} rounds)", found.pairs, group.rounds.len()))
+    })
 }
 
 /// CPU time of a request: the mean over the rounds.
@@ -216,21 +208,22 @@ fn resources(bench: &Bench<'_>) -> Vec<Row> {
     let mut rows = vec![Row {
         unit: Unit::PerSecond,
         more_is_better: true,
-        ..of_all("capacity", capacities.collect())
+        ..of_all(CAPACITY, capacities.collect())
     }];
     for (moment, name) in ["memory idle", "memory under load", "memory after"].iter().enumerate() {
-        let cells = bench.subjects.iter().map(|subject| Cell::mean(&subject.memory[moment]));
+        let cells = bench.subjects.iter().map(|subject| {
+            let rounds = subject.memory.iter().filter_map(|round| round[moment]);
+            Cell::of_starts(&rounds.collect::<Vec<_>>(), Unit::Bytes)
+        });
         rows.push(Row { unit: Unit::Bytes, ..of_all(name, cells.collect()) });
     }
-    let starts = bench.subjects.iter().map(|subject| Cell::mean(&subject.starts_ms));
+    let starts =
+        bench.subjects.iter().map(|subject| Cell::of_starts(&subject.starts_ms, Unit::Time));
     rows.push(of_all("cold start", starts.collect()));
-    let sizes = bench.subjects.iter().map(|subject| subject.size.map_or_else(Cell::default, exact));
+    let sizes = bench.subjects.iter().map(|subject| subject.size.map(|size| Cell::new([size; 3])));
+    let sizes = sizes.map(Option::unwrap_or_default);
     rows.push(Row { unit: Unit::Bytes, ..of_all(SIZE, sizes.collect()) });
     rows
-}
-
-fn exact(value: f64) -> Cell {
-    Cell::new([value; 3])
 }
 
 fn of_all(name: &str, cells: Vec<Cell>) -> Row {
@@ -260,8 +253,9 @@ fn capacity(found: Option<&KneeResult>, direct: Option<Found>) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use plimsoll_versus::TargetResult;
+
+    use super::*;
 
     /// A round in which `nginx` added so many milliseconds; the p99 has too few samples.
     fn round(millis: f64, invalid: bool) -> Vec<Versus> {
@@ -295,7 +289,7 @@ mod tests {
     fn a_gateway_has_the_mean_of_its_valid_rounds() {
         let rounds = [round(1.0, false), round(9.0, true), round(3.0, false)];
         let group = Group { rounds: rounds.to_vec(), ..Group::default() };
-        let cell = added(&TIMES[0], &group, "nginx");
+        let cell = added(&TIMES[0], "p50", &group, "nginx");
         assert!((cell.value.unwrap() - 2.0).abs() < 1e-6, "{cell:?}");
         // The plain t interval of 1 and 3: 2 -+ 12.706.
         assert!((cell.high.unwrap() - 14.706).abs() < 0.01, "{cell:?}");
@@ -323,11 +317,41 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_with_too_few_samples_is_replaced_and_the_reason_told() {
+    fn a_percentile_with_too_few_samples_has_the_reason() {
         let group = Group { rounds: vec![round(1.0, false); 3], ..Group::default() };
-        let cell = added(&TIMES[1], &group, "nginx");
-        assert!(cell.instead == "p95" && (cell.value.unwrap() - 1.0).abs() < 1e-9, "{cell:?}");
-        assert_eq!(cell.note, "p99: too few (1500 pairs)");
-        assert_eq!(added(&TIMES[2], &group, "nginx"), Cell::none("no such time"));
+        let cell = added(&TIMES[1], "p95", &group, "nginx");
+        assert!((cell.value.unwrap() - 1.0).abs() < 1e-9, "{cell:?}");
+        let unknown = Cell::none("too few (1500 pairs in 3 rounds)");
+        assert_eq!(added(&TIMES[1], "p99", &group, "nginx"), unknown);
+        assert_eq!(added(&TIMES[2], "p50", &group, "nginx"), Cell::none("no such time"));
+    }
+
+    #[test]
+    fn a_tail_is_the_highest_percentile_that_the_most_gateways_have() {
+        let row = |name: &str, known: usize| {
+            let cell = |at| if at < known { Cell::new([1.0; 3]) } else { Cell::none("too few") };
+            Row { name: name.to_owned(), cells: (0..3).map(cell).collect(), ..Row::default() }
+        };
+        for (known, name) in [([3, 3, 3], "p99"), ([2, 3, 3], "p95"), ([0, 0, 0], "p99")] {
+            let rows = ["p99", "p95", "p90"].into_iter().zip(known);
+            let rows: Vec<_> = rows.map(|(name, known)| row(name, known)).collect();
+            assert_eq!(known_of_most(rows.into_iter()).unwrap().name, name);
+        }
+    }
+
+    /// Behind a growing backlog, a time depends on the length of the load.
+    #[test]
+    fn an_overloaded_gateway_has_no_overhead() {
+        let mut rounds = [round(900.0, false), round(900.0, false)];
+        let found = plimsoll_metrics::Finding::new(plimsoll_versus::OVERLOAD);
+        let found = found.of(Some("nginx")).with("stage", "load").with("backlog", 50);
+        let name = "nginx".to_owned();
+        let own = TargetResult { name, setup: vec![found], ..TargetResult::default() };
+        // One of the rounds is enough.
+        rounds[0][1].targets = vec![own.clone()];
+        rounds[1][1].targets = vec![TargetResult { setup: Vec::new(), ..own }];
+        let group = Group { rounds: rounds.to_vec(), ..Group::default() };
+        let cell = added(&TIMES[0], "p50", &group, "nginx");
+        assert_eq!(cell, Cell::none("overloaded (1000 pairs in 2 rounds)"));
     }
 }

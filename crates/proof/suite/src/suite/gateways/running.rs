@@ -132,6 +132,8 @@ impl Running {
                 Ok(HttpResponse { status, body, .. }) => {
                     let body: String = body.chars().take(200).collect();
                     last = format!("it answers {status} to a chat: {}", body.trim());
+                    // A key stays wrong.
+                    return [401, 403].contains(&status).then_some(false);
                 }
                 Err(error) => last = format!("no answer at {}: {error}", self.access.address),
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_knee::Objective;
 use plimsoll_measure::Seed;
+use plimsoll_plan::{REDACTED, names_credential};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -130,6 +131,9 @@ fn texts<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, String>
     texts.collect()
 }
 
+/// The dialects that an entry may offer, in the order of the fidelity matrix.
+pub(crate) const DIALECTS: [&str; 2] = ["openai", "anthropic"];
+
 /// The path of chats.
 pub(crate) const CHATS: &str = "/v1/chat/completions";
 
@@ -160,8 +164,11 @@ impl Entry {
                 usual.clone_into(value);
             }
         }
+        if let Some(other) = self.dialects.iter().find(|own| !DIALECTS.contains(&own.as_str())) {
+            return Err(format!("the dialect of {name} is `{other}`: write openai or anthropic"));
+        }
         if self.dialects.is_empty() {
-            self.dialects = ["openai", "anthropic"].map(str::to_owned).into();
+            self.dialects = DIALECTS.map(str::to_owned).into();
         }
         if self.ready_seconds == 0 {
             self.ready_seconds = READY_SECONDS;
@@ -210,6 +217,14 @@ impl GatewaysFile {
         Ok(file)
     }
 
+    /// A text without the credentials in the headers of the file.
+    pub fn shown(&self, text: &str) -> String {
+        let headers = self.entries.iter().flat_map(|entry| &entry.headers);
+        let secrets = headers.filter(|(name, _)| names_credential(name));
+        let secrets = secrets.filter_map(|(_, value)| value.split_whitespace().next_back());
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
+    }
+
     /// Sends the key of the user's upstream, unless the entry of a gateway has one of its own.
     pub fn with_key(mut self, key: Option<String>) -> Self {
         let Some(key) = key.filter(|_| self.upstream.is_some()) else { return self };
@@ -243,17 +258,25 @@ impl GatewaysFile {
                 "capacity_seconds: 0, or at least 60",
             ),
             (self.rates.iter().all(|rate| *rate >= 1.0), "rates: at least 1 per second each"),
+            (
+                (1..self.rates.len()).all(|at| !self.rates[..at].contains(&self.rates[at])),
+                "rates: each of them once",
+            ),
         ];
         checks.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, why)| Err((*why).to_owned()))
     }
 
     /// The loads in a line.
     pub(crate) fn loads(&self) -> String {
-        let Self { rates, seconds, rounds, tokens, workers, capacity_seconds, together, .. } = self;
+        let Self { rates, seconds, rounds, workers, capacity_seconds, together, .. } = self;
+        let rates: Vec<_> = rates.iter().map(|rate| format!("{rate}/s")).collect();
+        let ((input, output), rates) = (self.tokens, rates.join(" and "));
         format!(
-            "rates: {rates:?}, half of them streamed, Poisson arrivals; seconds: {seconds}; rounds: {rounds}; \
-             tokens: {tokens:?}; workers: {workers}; together: {together}; capacity_seconds: {capacity_seconds}, \
-             even arrivals; upstream: {}",
+            "{rounds} rounds of {seconds} s at {rates}, half of the requests streamed, Poisson arrivals; {input} input \
+             and {output} output tokens; workers: {workers}; all gateways at once: {together}; fidelity: {}; search of \
+             each capacity: {capacity_seconds} s, even arrivals; cold starts: {}; upstream: {}",
+            self.fidelity,
+            self.cold_starts,
             if self.upstream.is_some() { "of the file" } else { "the mock" }
         )
     }
@@ -334,6 +357,8 @@ mod tests {
         let headers = file.entries.iter().flat_map(|entry| &entry.headers);
         let headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
         assert_eq!(headers, ["authorization: Bearer k", "Authorization: mine", "n: 2"]);
+        let shown = GatewaysFile::read(&path, &[]).unwrap().shown(text);
+        assert!(!shown.contains("mine") && shown.contains("headers: {Authorization: "), "{shown}");
         std::fs::write(&path, "gateways: [{name: a, start: a, env: {A: [1]}}]").unwrap();
         let error = GatewaysFile::read(&path, &[]).unwrap_err().to_string();
         assert!(error.contains("`A` has neither a text nor a number"), "{error}");

@@ -1,26 +1,26 @@
 //! The tables of the suite, from its figures.
 
+use std::collections::BTreeMap;
+
 use plimsoll_report::format::{DASH, or_dash, rank};
 use plimsoll_report::table::Table;
 use plimsoll_versus::{LIMITS, NOT_SHOWN, failures_and_streams};
 
 use super::fidelity::State;
-use super::figures::{SIZE, tests};
+use super::figures::{CAPACITY, Cell, SIZE, tests};
 use super::result::{GatewayFacts, GatewaysResult};
-use super::spec::GatewaysFile;
 use crate::comparison_result::ComparisonResult;
 use crate::report::{Section, distinct};
 
 /// Ranks first, then a table for each rate, the resources, and how each gateway was started.
-pub(super) fn sections(result: &GatewaysResult, file: &GatewaysFile) -> Vec<Section> {
+pub(super) fn sections(result: &GatewaysResult, objective: &str) -> Vec<Section> {
     let groups = distinct(result.rows.iter().map(|row| &row.group));
-    let of_groups = groups.iter().map(|group| of_group(result, group, file));
-    // A single gateway has no rank.
-    let ranks = Some(ranks(result)).filter(|_| result.gateways.len() > 1);
+    let of_groups = groups.iter().map(|group| of_group(result, group, objective));
     // Sizes alone are no comparison.
-    let ranks = ranks.filter(|ranks| ranks.table.rows.iter().any(|row| !row[0].starts_with(SIZE)));
-    let sections = ranks.into_iter().chain(of_groups).chain(fidelity(result));
-    sections.chain([entries(result, file)]).collect()
+    let ranks = std::iter::once(ranks(result))
+        .filter(|ranks| ranks.table.rows.iter().any(|row| !row[0].starts_with(SIZE)));
+    let sections = ranks.chain(of_groups).chain(fidelity(result));
+    sections.chain([entries(result)]).collect()
 }
 
 fn ranks(result: &GatewaysResult) -> Section {
@@ -30,15 +30,14 @@ fn ranks(result: &GatewaysResult) -> Section {
     for row in &result.rows {
         let ranks = row.ranks(among);
         let cells = ranks.iter().map(|found| or_dash(*found, |(best, worst)| rank(best, worst)));
-        let name = format!("{}, {}", row.name, row.group);
         if ranks.iter().flatten().count() > 1 {
-            table.row(std::iter::once(name).chain(cells));
+            table.row(std::iter::once(row.title()).chain(cells));
         }
     }
     Section::new("Ranks by interval", table)
 }
 
-fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Section {
+fn of_group(result: &GatewaysResult, group: &str, objective: &str) -> Section {
     let rows: Vec<_> = result.rows.iter().filter(|row| row.group == group).collect();
     let names = rows.iter().map(|row| row.name.clone());
     let mut table = Table::new(std::iter::once("Gateway".to_owned()).chain(names));
@@ -53,24 +52,26 @@ fn of_group(result: &GatewaysResult, group: &str, file: &GatewaysFile) -> Sectio
             }
         }
     }
-    let title = if group.ends_with("/s") {
-        format!("Overhead at {group} over the upstream")
-    } else {
-        format!("Capacity ({}), memory, start and size", file.objective)
+    let title = match rows.first() {
+        Some(row) if row.name == CAPACITY => format!("Resources; capacity within {objective}"),
+        _ if group.ends_with("/s") => format!("Overhead at {group} over the upstream"),
+        _ => "Resources".to_owned(),
     };
-    let notes = rows.iter().flat_map(|row| {
-        let known = row.cells.iter().zip(&result.gateways).filter(|(cell, gateway)| {
-            !cell.note.is_empty() && gateway.error.as_ref() != Some(&cell.note)
-        });
-        let known: Vec<_> = known.collect();
-        let notes = distinct(known.iter().map(|(cell, _)| &cell.note)).into_iter();
-        let notes = notes.map(|note| {
-            let same = known.iter().filter(|(cell, _)| cell.note == note);
-            let names: Vec<_> = same.map(|(_, gateway)| &*gateway.name).collect();
-            format!("{}, {}: {note}", row.name, names.join(" "))
-        });
-        notes.collect::<Vec<_>>()
-    });
+    // By gateways and reason, the figures that lack.
+    let mut notes: BTreeMap<(String, &str), Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        let mut by_note: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (Cell { note, .. }, gateway) in row.cells.iter().zip(&result.gateways) {
+            if !note.is_empty() && gateway.error.as_ref() != Some(note) {
+                by_note.entry(note).or_default().push(&gateway.name);
+            }
+        }
+        for (note, names) in by_note {
+            notes.entry((names.join(" "), note)).or_default().push(&row.name);
+        }
+    }
+    let notes = notes.iter();
+    let notes = notes.map(|((names, note), rows)| format!("{names}: {}: {note}", rows.join(", ")));
     notes.fold(Section::new(title, table), Section::note)
 }
 
@@ -119,9 +120,9 @@ pub(super) fn answers(comparisons: &[ComparisonResult]) -> [Section; 2] {
 }
 
 /// The loads, and how each gateway was started.
-fn entries(result: &GatewaysResult, file: &GatewaysFile) -> Section {
+fn entries(result: &GatewaysResult) -> Section {
     let mut section = Section::new("Loads, versions and configurations", Table::default());
-    section = section.note(file.loads());
+    section = section.note(&result.loads);
     for GatewayFacts { name, version, install, start, digests, .. } in &result.gateways {
         let install = [install].into_iter().filter(|install| !install.is_empty());
         let lines = [version.clone(), format!("started with `{start}`")].into_iter();

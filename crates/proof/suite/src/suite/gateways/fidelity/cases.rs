@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-const FILE: &str = include_str!("cases.yaml");
+pub(super) use super::super::spec::DIALECTS;
 
-/// The dialects of clients, in the order of the matrix.
-pub(super) const DIALECTS: [&str; 2] = ["openai", "anthropic"];
+const FILE: &str = include_str!("cases.yaml");
 
 /// A row of the matrix: one exchange, in the form of each dialect.
 pub(super) struct Case {

@@ -23,7 +23,7 @@ fn access(address: String) -> Access {
 
 fn examined(fault: Fault) -> Fidelity {
     let mut start = |port| Ok(((), access(Gateway::start(fault, port))));
-    observe_within(LIMIT_HERE, &mut start, &|| false).unwrap()
+    observe(LIMIT_HERE, &mut start, &|| false).unwrap()
 }
 
 /// Cells in a state, by row, with what was seen.
