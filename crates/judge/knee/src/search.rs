@@ -421,9 +421,8 @@ impl Search {
             probe.phase == Phase::Prove
                 && kept.is_some_and(|level| same(probe.load, self.climb.loads[level]))
         });
-        let lengths: Vec<f64> = proofs.map(|probe| probe.seconds).collect();
-        let kept_s: f64 = lengths.iter().sum();
-        let kept_only_s = (!lengths.is_empty() && kept_s < STEADY_S).then_some(kept_s);
+        let kept_s: f64 = proofs.map(|probe| probe.seconds).sum();
+        let kept_only_s = (kept_s > 0.0 && kept_s < STEADY_S).then_some(kept_s);
         Found { kept_only_s, ..Found::new(load(kept), load(missed), half, is_whole) }
     }
 

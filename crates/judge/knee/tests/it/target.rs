@@ -151,10 +151,9 @@ impl Simulation {
         while (ready.len() as f64) < users {
             ready.push(0.0_f64);
         }
-        let burst = target.limit.map_or(0.0, |(_, burst)| burst);
-        let phase = self.rng.uniform();
-        let mut server =
-            Server { free: vec![0.0; target.slots], tokens: burst, filled: 0.0, phase, speed };
+        let (phase, free) = (self.rng.uniform(), vec![0.0; target.slots]);
+        let tokens = target.limit.map_or(0.0, |(_, burst)| burst);
+        let mut server = Server { free, tokens, filled: 0.0, phase, speed };
         let phase = self.rng.uniform();
         let (mut due, mut sent, mut misses) = (0.0_f64, 0.0_f64, 0);
         let (mut last_due_s, mut done_s) = (0.0_f64, Vec::new());

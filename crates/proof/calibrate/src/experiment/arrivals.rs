@@ -35,47 +35,35 @@ fn run(runner: &Runner, profile: &str) -> Result<Vec<f64>, CalibrateError> {
     Ok(arrivals(&run, server.finish()?.received))
 }
 
-/// T6: constant rates up to the highest of this host.
+/// T6: constant rates up to nearly half of what this host can do; gaps beyond it are the host's.
 pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut rates = vec![(1.0, 2.0), (7.0, 1.0), (333.0, 1.0), (1_000.0, 1.5), (33_333.0, 0.5)];
-    let capacity = runner.floor.get().map_or(f64::NAN, |floor| floor.highest_rate);
-    rates.extend(capacity.is_finite().then(|| ((capacity * 0.45).floor(), 0.5)));
+    if let Some(floor) = runner.floor.get() {
+        rates.push(((floor.highest_rate * 0.45).floor(), 0.5));
+        rates.retain(|(rate, _)| *rate <= floor.highest_rate / 2.0);
+    }
     let time_factor = runner.usual_or_full(1.0, 5.0);
-    let (mut checks, mut notes) = (Vec::new(), Vec::new());
+    let mut checks = Vec::new();
     for (rate, seconds) in rates {
-        let (seconds, is_judged) = (seconds * time_factor, rate <= capacity / 2.0);
-        for tries_left in (0..TRIES).rev() {
-            let found = rate_checks(runner, rate, seconds, is_judged)?;
-            if tries_left == 0 || found.iter().all(Check::passes) {
-                checks.extend(found);
+        let mut found = Vec::new();
+        // The errors of the pacer are in every run, the pauses of a host only in some.
+        for _ in 0..3 {
+            found = rate_checks(runner, rate, seconds * time_factor)?;
+            if found.iter().all(Check::passes) {
                 break;
             }
         }
-        if !is_judged {
-            let why = "is more than half of what this host can do: gaps are not judged";
-            notes.push(format!("{rate}/s {why}"));
-        }
+        checks.extend(found);
     }
-    Ok(Observations { checks, notes })
+    Ok(checks.into())
 }
 
-/// The pacer's own errors are in every run, the pauses of a host only in some.
-const TRIES: usize = 3;
-
-fn rate_checks(
-    runner: &Runner,
-    rate: f64,
-    seconds: f64,
-    is_judged: bool,
-) -> Result<Vec<Check>, CalibrateError> {
+fn rate_checks(runner: &Runner, rate: f64, seconds: f64) -> Result<Vec<Check>, CalibrateError> {
     let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
     let (expected, count) = (rate * seconds, times.len() as f64);
-    let mut checks = vec![Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0)];
-    if is_judged {
-        checks.push(gap_error(runner, rate, seconds, &times)?);
-        checks.extend(empty_milliseconds(rate, seconds, &times));
-    }
-    Ok(checks)
+    let count = Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0);
+    let gaps = gap_error(runner, rate, seconds, &times)?;
+    Ok([count, gaps].into_iter().chain(empty_milliseconds(rate, seconds, &times)).collect())
 }
 
 /// Largest error of gaps that is always acceptable, in microseconds.
