@@ -258,7 +258,8 @@ impl Search {
         let holds = |misses: u64| counts.all > 0 && misses as f64 <= allowed + allowed.sqrt();
         let has_held = !is_missed && holds(counts.missed);
         let is_clear = level > 0 && counts.all > 0 && !holds(counts.certain_misses());
-        if has_held || is_missed || is_clear || tries > 1 || is_beyond_the_generator(counts) {
+        let is_beyond_the_generator = 2 * counts.doubtful > counts.all;
+        if has_held || is_missed || is_clear || tries > 1 || is_beyond_the_generator {
             let is_rate = self.settings.load == Load::RequestsPerSecond;
             self.climb.record(has_held, answered_per_s.filter(|_| is_rate));
         }
@@ -488,11 +489,6 @@ impl Search {
         let finding = finding.with("missed", counts.missed).with("all", counts.all);
         Some(finding.with("share", digits(self.settings.share * 1e2)).with("unclear", at))
     }
-}
-
-/// Whether the generator was unable to produce the load.
-const fn is_beyond_the_generator(counts: Counts) -> bool {
-    2 * counts.doubtful > counts.all
 }
 
 /// Whether two loads are the same level of the grid.

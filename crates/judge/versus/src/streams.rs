@@ -47,7 +47,7 @@ impl Streams {
         [
             ("cut", self.cut),
             ("stalled", self.paused),
-            ("waited 40 ms", self.stalled),
+            ("waited 40ms", self.stalled),
             ("in lumps", self.merged),
             ("in one piece", self.buffered_whole),
             ("read late", self.read_late),

@@ -125,7 +125,7 @@ fn up_to_eight_targets_have_room() {
         assert!(text.lines().count() <= 23 && !text.contains("more targets"), "{text}");
         let begins = |start: String| text.lines().any(|line| line.starts_with(&start));
         assert!(names[..count - 1].iter().all(|name| begins(format!("{name}  "))), "{text}");
-        assert!(count == 2 || text.contains("900 waited 40 ms"), "{text}");
+        assert!(count == 2 || text.contains("900 waited 40ms"), "{text}");
         let failed = format!("PL201  {}: 2,000 of 2,000 requests (100%) failed", names[count - 2]);
         assert!(text.lines().nth(2).unwrap().starts_with(&failed) || begins(failed), "{text}");
         assert!(text.contains("2,000 connect_refused"), "{text}");

@@ -63,7 +63,7 @@ const TOTAL: Column = ("Total", |r| columns::beside_rate(r, |f| Some(count(f.ans
 
 fn side_by_side(results: &[MeasurementResult]) -> Section {
     let columns = &[
-        RPS, AVG, P99, MAX, MB_PER_S, TOTAL, ERRORS, GW_CORE, LOAD_CORE, THREADS, GBIT_PER_S,
+        RPS, AVG, P99, MAX, ERRORS, MB_PER_S, TOTAL, GW_CORE, LOAD_CORE, THREADS, GBIT_PER_S,
         BYTES, SECONDS,
     ];
     let table = columns::results("Load", columns, results);

@@ -151,7 +151,7 @@ fn added(time: &Time, quantile: &str, group: &Group, name: &str) -> Cell {
         return Cell::none(format!("invalid: {why}"));
     }
     let found = versus.difference(name, DIRECT, time.figure, time.kind, quantile);
-    let Some(found) = found else { return Cell::none("no such time") };
+    let Some(found) = found else { return Cell::none("no answer has it") };
     // A single one of several rounds tells nothing of the others.
     let is_over_rounds = group.rounds.len() < 2 || found.between_rounds_ns.is_some();
     cell(found).filter(|_| is_over_rounds).unwrap_or_else(|| {
@@ -323,7 +323,7 @@ mod tests {
         assert!((cell.value.unwrap() - 1.0).abs() < 1e-9, "{cell:?}");
         let unknown = Cell::none("too few (1500 pairs in 3 rounds)");
         assert_eq!(added(&TIMES[1], "p99", &group, "nginx"), unknown);
-        assert_eq!(added(&TIMES[2], "p50", &group, "nginx"), Cell::none("no such time"));
+        assert_eq!(added(&TIMES[2], "p50", &group, "nginx"), Cell::none("no answer has it"));
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn entries(result: &GatewaysResult) -> Section {
     for GatewayFacts { name, version, install, start, digests, .. } in &result.gateways {
         let install = [install].into_iter().filter(|install| !install.is_empty());
         let lines = [version.clone(), format!("started with `{start}`")].into_iter();
-        let lines = lines.filter(|_| !start.is_empty());
+        let lines = lines.filter(|line| !start.is_empty() && !line.is_empty());
         let lines = lines.chain(install.map(|install| format!("installed with `{install}`")));
         let digests = digests.iter().map(|(file, hex)| format!("{file} has the SHA-256 {hex}"));
         section = section
