@@ -258,8 +258,8 @@ impl Search {
         let holds = |misses: u64| counts.all > 0 && misses as f64 <= allowed + allowed.sqrt();
         let has_held = !is_missed && holds(counts.missed);
         let is_clear = level > 0 && counts.all > 0 && !holds(counts.certain_misses());
-        let is_beyond_the_generator = 2 * counts.doubtful > counts.all;
-        if has_held || is_missed || is_clear || tries > 1 || is_beyond_the_generator {
+        // More doubtful misses than others: the generator is unable to produce the load.
+        if has_held || is_missed || is_clear || tries > 1 || 2 * counts.doubtful > counts.all {
             let is_rate = self.settings.load == Load::RequestsPerSecond;
             self.climb.record(has_held, answered_per_s.filter(|_| is_rate));
         }
@@ -309,6 +309,9 @@ impl Search {
         let allowed = 1.0 - self.settings.share;
         let proof_s = (PROOF / allowed).ceil() / per_s;
         let least_place_s = if self.climb.failed.is_some() { PLACE_S } else { DOUBLE_S };
+        let tried = self.probes.iter().filter(|probe| probe.phase == Phase::Place);
+        let is_again = tried.map(|probe| probe.load).any(|tried| same(tried, load));
+        let least_place_s = if is_again { 2.0 * PLACE_S } else { least_place_s };
         let seconds = match phase {
             Phase::Place => (proof_s / 2.0).min(self.budget_s() * PLACE_SHARE).max(least_place_s),
             Phase::Prove => proof_s.max(self.settings.prove_s).max(PROVE_ANSWERS * self.answer_s),
@@ -379,14 +382,11 @@ impl Search {
         }
         let between = kept + 1..missed.unwrap_or(kept);
         let untried = between.clone().filter(|level| !self.proofs.contains_key(level));
-        let untried = untried.max_by_key(|level| self.distance(*level));
+        // The one farthest from any conclusion.
+        let untried = untried
+            .max_by_key(|level| self.proofs.keys().map(|tried| tried.abs_diff(*level)).min());
         let once = Some(kept).filter(|kept| self.proofs[kept].probes < MOST_PROOFS);
         untried.or(once).or_else(|| between.clone().find(|level| may_be_repeated(*level)))
-    }
-
-    /// Number of levels to the nearest one with a conclusion.
-    fn distance(&self, level: usize) -> Option<usize> {
-        self.proofs.keys().map(|tried| tried.abs_diff(level)).min()
     }
 
     /// Whether the same result of another probe would prove this state.
