@@ -73,13 +73,13 @@ class Listener:
                 pass
 
     def of_pages(self):
-        """Requests of pages."""
+        """Requests of pages; the browser also opens connections that it does not use."""
 
         def is_own(line):
             host = line.split(" ")[1].split("//")[-1].split("/")[0].split(":")[0] if " " in line else ""
             return host.endswith(OWN_SERVICES)
 
-        return [line for line in self.asked if not is_own(line)]
+        return [line for line in self.asked if line and not is_own(line)]
 
 
 def high(descriptor):
