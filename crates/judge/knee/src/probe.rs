@@ -259,7 +259,7 @@ impl Counts {
 const ONE_SIDED: f64 = 0.99;
 
 /// Conclusion from the probes at a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The objective was met: the whole interval meets it.
@@ -268,6 +268,7 @@ pub enum State {
     Missed,
     /// Neither is proven: the interval includes the objective, or misses that the generator may
     /// have caused decide, or the probe was too short.
+    #[default]
     Unclear,
     /// The target failed, also at the lowest load.
     Down,

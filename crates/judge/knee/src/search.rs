@@ -85,7 +85,7 @@ const CHECK: f64 = 10.0;
 struct Proof {
     batches: Vec<Counts>,
     probes: usize,
-    state: Option<State>,
+    state: State,
 }
 
 /// The failure of a target that went down.
@@ -220,7 +220,6 @@ impl Search {
     /// Adds a probe's counts to its load.
     fn count(&mut self, level: usize, phase: Phase, measured: Measured) {
         let share = self.settings.share;
-        let proof = self.proofs.get(&level).cloned().unwrap_or_default();
         if phase == Phase::Place {
             // The second half is nearer to the steady state.
             let late = &measured.batches[measured.batches.len() / 2..];
@@ -229,29 +228,31 @@ impl Search {
             let tells = measured.seconds >= TELLS_S && self.probes.len() > 1;
             let is_missed = tells && state == State::Missed;
             if is_missed {
-                self.conclude(level, phase, kept, Proof { state: Some(state), ..proof });
+                self.conclude(level, phase, kept, state);
             }
             return self.place(level, is_missed, measured.answered_per_s);
         }
-        let batches = [proof.batches, measured.batches].concat();
-        let (pooled, state) = KeptShare::judge(&batches, share);
-        let (probes, state) = (proof.probes + 1, Some(state));
-        self.conclude(level, phase, pooled, Proof { batches, probes, state });
+        let proof = self.proofs.entry(level).or_default();
+        proof.batches.extend(measured.batches);
+        proof.probes += 1;
+        let (pooled, state) = KeptShare::judge(&proof.batches, share);
+        self.conclude(level, phase, pooled, state);
     }
 
     /// Stores the conclusion at a load with its last probe of this phase.
-    fn conclude(&mut self, level: usize, phase: Phase, pooled: KeptShare, proof: Proof) {
+    fn conclude(&mut self, level: usize, phase: Phase, pooled: KeptShare, state: State) {
+        self.proofs.entry(level).or_default().state = state;
         if let Some(probe) = self.probes.iter_mut().rfind(|probe| probe.phase == phase) {
-            (probe.pooled, probe.state) = (Some(pooled), proof.state.unwrap_or(State::Unclear));
+            (probe.pooled, probe.state) = (Some(pooled), state);
         }
-        self.proofs.insert(level, proof);
     }
 
     /// Continues the climb with the counts of the short probes at a load. The lowest load gets two
     /// tries, as does a load without requests or with misses that the generator may have caused.
     fn place(&mut self, level: usize, is_missed: bool, answered_per_s: Option<f64>) {
-        let tries = self.short(level).count();
-        let counts = Counts::sum(self.short(level).map(Probe::counts));
+        let load = self.climb.loads[level];
+        let tries = self.short(load).count();
+        let counts = Counts::sum(self.short(load).map(Probe::counts));
         let allowed = (1.0 - self.settings.share) * counts.all as f64;
         // Too high a start costs little, because a probe with a clear miss ends early.
         // Long probes prove a load only if it is met with every miss counted.
@@ -309,8 +310,7 @@ impl Search {
         let allowed = 1.0 - self.settings.share;
         let proof_s = (PROOF / allowed).ceil() / per_s;
         let least_place_s = if self.climb.failed.is_some() { PLACE_S } else { DOUBLE_S };
-        let tried = self.probes.iter().filter(|probe| probe.phase == Phase::Place);
-        let is_again = tried.map(|probe| probe.load).any(|tried| same(tried, load));
+        let is_again = self.short(load).next().is_some();
         let least_place_s = if is_again { 2.0 * PLACE_S } else { least_place_s };
         let seconds = match phase {
             Phase::Place => (proof_s / 2.0).min(self.budget_s() * PLACE_SHARE).max(least_place_s),
@@ -332,21 +332,20 @@ impl Search {
     fn untold(&self) -> Option<usize> {
         let failed = self.climb.failed?;
         let is_open = matches!(self.ends(), (Some(kept), None) if kept < failed);
-        (is_open && self.short(failed).count() == 1).then_some(failed)
+        (is_open && self.short(self.climb.loads[failed]).count() == 1).then_some(failed)
     }
 
-    /// The short probes at a level.
-    fn short(&self, level: usize) -> impl Iterator<Item = &Probe> {
-        let at = self.climb.loads[level];
-        self.probes.iter().filter(move |one| one.phase == Phase::Place && same(one.load, at))
+    /// The short probes at a load.
+    fn short(&self, load: f64) -> impl Iterator<Item = &Probe> {
+        self.probes.iter().filter(move |one| one.phase == Phase::Place && same(one.load, load))
     }
 
     /// Level of the next long probe; `None` if both ends are proven, or cannot be.
     fn needed(&self) -> Option<usize> {
         let may_be_repeated = |level: usize| {
-            self.proofs.get(&level).is_none_or(|proof| {
-                proof.probes < MOST_PROOFS && proof.state == Some(State::Unclear)
-            })
+            self.proofs
+                .get(&level)
+                .is_none_or(|proof| proof.probes < MOST_PROOFS && proof.state == State::Unclear)
         };
         let long = self.proofs.iter().filter(|(_, proof)| proof.probes > 0);
         let long: Vec<usize> = long.map(|(level, _)| *level).collect();
@@ -397,7 +396,7 @@ impl Search {
 
     /// Levels with this proven state, in ascending order.
     fn levels(&self, state: State) -> impl DoubleEndedIterator<Item = usize> {
-        let proven = self.proofs.iter().filter(move |(_, proof)| proof.state == Some(state));
+        let proven = self.proofs.iter().filter(move |(_, proof)| proof.state == state);
         proven.map(|(level, _)| *level)
     }
 
@@ -481,7 +480,7 @@ impl Search {
             return Some(finding.with("highest", text(highest)));
         }
         let (level, proof) =
-            self.proofs.iter().rfind(|(_, proof)| proof.state == Some(State::Unclear))?;
+            self.proofs.iter().rfind(|(_, proof)| proof.state == State::Unclear)?;
         let (counts, at) = (Counts::sum(proof.batches.iter().copied()), text(loads[*level]));
         if KeptShare::is_doubtful(&proof.batches, self.settings.share) {
             return Some(finding.with("doubtful", counts.doubtful).with("late", at));
