@@ -62,7 +62,8 @@ impl Secrets {
         Self::new(keys.chain(named), others)
     }
 
-    fn new<'a>(
+    /// Collects known secrets, and values that only their place suggests to be secret.
+    pub fn new<'a>(
         known: impl Iterator<Item = &'a str>,
         by_place: impl Iterator<Item = &'a str>,
     ) -> Self {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_knee::Objective;
 use plimsoll_measure::Seed;
-use plimsoll_plan::{REDACTED, names_credential};
+use plimsoll_plan::names_credential;
+use plimsoll_runner::Secrets;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -220,9 +221,8 @@ impl GatewaysFile {
     /// A text without the credentials in the headers of the file.
     pub fn shown(&self, text: &str) -> String {
         let headers = self.entries.iter().flat_map(|entry| &entry.headers);
-        let secrets = headers.filter(|(name, _)| names_credential(name));
-        let secrets = secrets.filter_map(|(_, value)| value.split_whitespace().next_back());
-        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
+        let named = headers.filter(|(name, _)| names_credential(name));
+        Secrets::new(named.map(|(_, value)| &**value), std::iter::empty()).redact(text)
     }
 
     /// Sends the key of the user's upstream, unless the entry of a gateway has one of its own.
@@ -359,6 +359,12 @@ mod tests {
         assert_eq!(headers, ["authorization: Bearer k", "Authorization: mine", "n: 2"]);
         let shown = GatewaysFile::read(&path, &[]).unwrap().shown(text);
         assert!(!shown.contains("mine") && shown.contains("headers: {Authorization: "), "{shown}");
+        // A word of three letters is no key, and occurs in other words.
+        let dummy =
+            "gateways: [{name: a, start: a, headers: {Authorization: Bearer any}}] # company";
+        std::fs::write(&path, dummy).unwrap();
+        let shown = GatewaysFile::read(&path, &[]).unwrap().shown(dummy);
+        assert!(shown.ends_with("}}] # company"), "{shown}");
         std::fs::write(&path, "gateways: [{name: a, start: a, env: {A: [1]}}]").unwrap();
         let error = GatewaysFile::read(&path, &[]).unwrap_err().to_string();
         assert!(error.contains("`A` has neither a text nor a number"), "{error}");
