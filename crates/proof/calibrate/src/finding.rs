@@ -62,19 +62,18 @@ impl fmt::Display for Check {
         let Self { what, measured, unit, bound } = self;
         let gap = if unit.is_empty() || unit == "%" { "" } else { " " };
         write!(f, "{what} {}{gap}{unit}", Short(*measured))?;
-        match bound {
-            Bound::Within { truth, tolerance: 0.0 } => {
-                write!(f, " (must be {}{gap}{unit})", Short(*truth))
-            }
+        let (word, bound) = match bound {
+            Bound::Within { truth, tolerance: 0.0 } => ("must be", truth),
             Bound::Within { truth, tolerance } => {
                 let error = Short((measured - truth).abs());
                 write!(f, " for {}, error {error}{gap}{unit}", Short(*truth))?;
-                write!(f, " (at most {}{gap}{unit})", Short(*tolerance))
+                ("at most", tolerance)
             }
-            Bound::Below(bound) => write!(f, " (below {}{gap}{unit})", Short(*bound)),
-            Bound::AtMost(bound) => write!(f, " (at most {}{gap}{unit})", Short(*bound)),
-            Bound::AtLeast(bound) => write!(f, " (at least {}{gap}{unit})", Short(*bound)),
-        }
+            Bound::Below(bound) => ("below", bound),
+            Bound::AtMost(bound) => ("at most", bound),
+            Bound::AtLeast(bound) => ("at least", bound),
+        };
+        write!(f, " ({word} {}{gap}{unit})", Short(*bound))
     }
 }
 
