@@ -2,7 +2,8 @@
 //!
 //! 1. **Place**: short probes double the load until one misses. The rate of its good responses is
 //!    near the capacity, so it is tried next; bisection follows, to 10 or 20 %. Short probes begin
-//!    with an empty queue: a load that they miss is missed, and one that they meet may not be met.
+//!    with an empty queue: a load that they miss is missed in the steady state as well, but a load
+//!    that they meet may be missed there.
 //! 2. **Prove**: long probes walk down to a load that meets the objective and up to one that misses
 //!    it, in strides that double, then try the loads between, and at last repeat the one that
 //!    meets it. The counts of all long probes at a load are pooled: at most two.
@@ -66,7 +67,7 @@ const PROOF: f64 = 4.7;
 const PLACE_S: f64 = 4.0;
 const DOUBLE_S: f64 = 1.5;
 /// Minimum length of a short probe that proves a miss, in seconds: more than a pause of the target.
-const TELLS_S: f64 = 2.0;
+const LEAST_MISS_S: f64 = 2.0;
 const PLACE_ANSWERS: f64 = 2.0;
 /// Maximum length of a short probe, as a share of the budget.
 const PLACE_SHARE: f64 = 1.0 / 15.0;
@@ -225,8 +226,8 @@ impl Search {
             let late = &measured.batches[measured.batches.len() / 2..];
             let (kept, state) = KeptShare::judge(late, share);
             // The first probe may meet a target that is not warm yet.
-            let tells = measured.seconds >= TELLS_S && self.probes.len() > 1;
-            let is_missed = tells && state == State::Missed;
+            let can_prove = measured.seconds >= LEAST_MISS_S && self.probes.len() > 1;
+            let is_missed = can_prove && state == State::Missed;
             if is_missed {
                 self.conclude(level, phase, kept, state);
             }
@@ -268,7 +269,7 @@ impl Search {
 
     fn plan_next(&mut self) {
         let place = self.climb.next.filter(|_| self.has_time_to_place());
-        let place = place.or_else(|| self.untold()).map(|level| (level, Phase::Place));
+        let place = place.or_else(|| self.unproven_failure()).map(|level| (level, Phase::Place));
         if let Some((level, phase)) = place.or_else(|| Some((self.needed()?, Phase::Prove))) {
             self.plan(level, phase);
         }
@@ -329,7 +330,7 @@ impl Search {
     }
 
     /// The lowest level that failed, if its probe proved nothing and a lower level is kept.
-    fn untold(&self) -> Option<usize> {
+    fn unproven_failure(&self) -> Option<usize> {
         let failed = self.climb.failed?;
         let is_open = matches!(self.ends(), (Some(kept), None) if kept < failed);
         (is_open && self.short(self.climb.loads[failed]).count() == 1).then_some(failed)
@@ -357,7 +358,7 @@ impl Search {
         let Some(kept) = kept else {
             let is_again =
                 may_be_repeated(lowest) && (lowest == 0 || self.would_be(lowest, State::Kept));
-            // The last one has to be kept.
+            // The last affordable probe goes down far enough to be kept.
             let proof_s = self.cost_s(&self.planned(self.climb.loads[lowest], Phase::Prove));
             let is_last = self.spent_s() + 2.0 * proof_s > self.budget_s();
             let least = if is_last { self.climb.coarse } else { 1 };
