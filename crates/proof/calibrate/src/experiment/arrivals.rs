@@ -35,7 +35,12 @@ fn run(runner: &Runner, profile: &str) -> Result<Vec<f64>, CalibrateError> {
     Ok(arrivals(&run, server.finish()?.received))
 }
 
-/// T6: constant rates up to the highest of this host.
+/// Maximum number of runs at a rate: the errors of the pacer are in every run, the pauses of a host
+/// only in some.
+const RUNS: usize = 3;
+
+/// T6: constant rates up to the highest of this host. The counts must be right in every run, the
+/// gaps in one of them.
 pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut rates = vec![(1.0, 2.0), (7.0, 1.0), (333.0, 1.0), (1_000.0, 1.5), (33_333.0, 0.5)];
     let capacity = runner.floor.get().map_or(f64::NAN, |floor| floor.highest_rate);
@@ -43,17 +48,22 @@ pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> 
     let time_factor = runner.usual_or_full(1.0, 5.0);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for (rate, seconds) in rates {
-        let seconds = seconds * time_factor;
-        let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
-        let (expected, count) = (rate * seconds, times.len() as f64);
-        checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
-        if rate > capacity / 2.0 {
-            let why = "is more than half of what this host can do: gaps are not judged";
-            notes.push(format!("{rate}/s {why}"));
-        } else {
-            checks.push(gap_error(runner, rate, seconds, &times)?);
-            checks.extend(empty_milliseconds(rate, seconds, &times));
+        let (seconds, mut gaps) = (seconds * time_factor, Vec::new());
+        for number in 1..=RUNS {
+            let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
+            let (expected, count) = (rate * seconds, times.len() as f64);
+            checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
+            if rate > capacity / 2.0 {
+                notes.push(format!("{rate}/s: gaps are not judged above half of the host's rate"));
+            } else {
+                gaps = vec![gap_error(runner, rate, seconds, &times, number)?];
+                gaps.extend(empty_milliseconds(rate, seconds, &times, number));
+            }
+            if gaps.iter().all(Check::passes) {
+                break;
+            }
         }
+        checks.extend(gaps);
     }
     Ok(Observations { checks, notes })
 }
@@ -68,8 +78,10 @@ fn gap_error(
     rate: f64,
     seconds: f64,
     times: &[f64],
+    number: usize,
 ) -> Result<Check, CalibrateError> {
-    let (error, what) = (gap_error_us(rate, times), format!("gap error p99 at {rate}/s"));
+    let error = gap_error_us(rate, times);
+    let what = format!("gap error p99 at {rate}/s, run {number} of at most {RUNS}");
     if error <= GAP_ERROR_US {
         return Ok(Check::at_most(what, "us", error, GAP_ERROR_US));
     }
@@ -85,13 +97,12 @@ fn gap_error_us(rate: f64, times: &[f64]) -> f64 {
 }
 
 /// A pacer with a resolution of a millisecond or worse would leave milliseconds out.
-fn empty_milliseconds(rate: f64, seconds: f64, times: &[f64]) -> Option<Check> {
-    let windows = counts(times, seconds, 1_000);
+fn empty_milliseconds(rate: f64, seconds: f64, times: &[f64], number: usize) -> Option<Check> {
     // With at least three expected arrivals in each slot, an evenly spaced process leaves none
     // empty.
     let dense = rate * seconds >= 3_000.0;
-    let empty = windows.iter().filter(|&&count| count == 0.0).count();
-    let what = format!("slices of {seconds} ms without a request at {rate}/s");
+    let empty = counts(times, seconds, 1_000).iter().filter(|&&count| count == 0.0).count();
+    let what = format!("slices of {seconds} ms without a request at {rate}/s, run {number}");
     dense.then(|| Check::at_most(what, "", empty as f64, 10.0))
 }
 
