@@ -145,11 +145,17 @@ impl Limit {
         BoundResult { judgement, decides: self.decides, ..judged }
     }
 
-    /// A row of a table of metrics: its name, the figure behind the mark of its measurement, the
-    /// limit, the status, and for a rate the share of it that is reached at least, as the generator
-    /// can only have held it back.
+    /// A row of a table of metrics: its name, the figure behind the mark of its measurement (a full
+    /// core of the load marks rates only), the limit, the status, and for a rate the share of it
+    /// that is reached at least, as the generator can only have held it back.
     pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 5] {
-        let cell = or_dash(result, |result| columns::marked(result, &self.cell(result)));
+        let is_marked = |result: &MeasurementResult| {
+            self.of.more_is_better() || result.why_unusable().is_some()
+        };
+        let cell = or_dash(result, |result| match self.cell(result) {
+            cell if is_marked(result) => columns::marked(result, &cell),
+            cell => cell,
+        });
         let rate = result.filter(|_| self.of.more_is_better());
         let rate = rate.and_then(MeasurementResult::throughput);
         let reached = or_dash(rate, |rate| {
@@ -407,6 +413,27 @@ mod tests {
             let errors = Quantity::ERRORS.bound(0.001).judge("x", result);
             let correct = Quantity::CORRECTNESS.bound(1.0).judge("x", result);
             assert_eq!([errors.status(), correct.status()], statuses);
+        }
+    }
+
+    /// A throughput that the load limited is a lower bound; a share of errors is not.
+    #[test]
+    fn a_full_core_of_the_load_marks_rates_only() {
+        let pass = Figures {
+            requests: 1_000,
+            limited: true,
+            requests_per_s: Some(BoundedFigure::exact(600.0)),
+            p99_ms: Some(BoundedFigure::exact(2.0)),
+            error_share: Some(0.0),
+            ..Figures::default()
+        };
+        let result = MeasurementResult { passes: vec![pass], ..MeasurementResult::default() };
+        for (of, cell) in [
+            (Quantity::THROUGHPUT, "[>=] 600"),
+            (Quantity::P99, "2.00ms"),
+            (Quantity::ERRORS, "0%"),
+        ] {
+            assert_eq!(of.goal(0.5).row("x", Some(&result))[1], cell);
         }
     }
 
