@@ -1,5 +1,6 @@
 """A chain of local servers, each in its place: the mock provider, the reference gateway, a Redis; and the load on it."""
 
+import argparse
 import json
 import os
 import signal
@@ -24,7 +25,9 @@ def die_in_order():
 
 def binary(path):
     """An argument of a command line: the binary to measure."""
-    return str(Path(path).resolve(strict=True))
+    if not os.access(path, os.X_OK):
+        raise argparse.ArgumentTypeError(f"{path} is not a program")
+    return str(Path(path).resolve())
 
 
 class Server(Process):

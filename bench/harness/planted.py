@@ -149,8 +149,8 @@ class SqueezedGenerator(Squeezed):
 
 
 class LateGenerator(SqueezedGenerator):
-    how = "a CPU quota of 4 %, 3,000/s"
-    stages = lifted_stages = ("@3000",)
+    how = "a CPU quota of 4 %, 4,000/s"
+    stages = lifted_stages = ("@4000",)
 
 
 class SqueezedGateway(Squeezed):
@@ -190,11 +190,11 @@ class LossyNetwork(Wired):
 
 
 class NarrowNetwork(Wired):
-    word, how = "network", "2 Mbit/s from the gateway"
+    word, how = "network", "5 Mbit/s from the gateway"
 
     def plant(self):
         super().plant()
-        self.network.call("tc qdisc add dev wire root tbf rate 2mbit burst 8kb latency 1s")
+        self.network.call("tc qdisc add dev wire root tbf rate 5mbit burst 8kb latency 1s")
 
     def lift(self):
         self.network.call("tc qdisc del dev wire root")
@@ -202,19 +202,28 @@ class NarrowNetwork(Wired):
 
 
 class BusyHost(Planted):
-    """Loops of others, as many on each core."""
+    """Loops of others, as many on each core. Everything waits for CPUs, and for no more than a part of the time."""
 
-    word, how = "host", "2 busy loops of others on each core"
+    word, how, loops = "host", "4 busy loops of others on each core", 4
 
     def plant(self):
-        for name, core in (("a", SERVERS), ("b", SERVERS), ("c", GENERATOR), ("d", GENERATOR)):
-            loop = Foreign(f"loop-{name}", self.folder, ["sh", "-c", "while :; do :; done"], [core])
-            self.foreign.append(self.enter(loop))
+        for _ in range(self.loops):
+            for core in (SERVERS, GENERATOR):
+                name, command = f"loop-{len(self.foreign)}", ["sh", "-c", "while :; do :; done"]
+                self.foreign.append(self.enter(Foreign(name, self.folder, command, [core])))
 
     def lift(self):
         for loop in self.foreign:
             loop.__exit__()
         return []
+
+
+class StarvedGateway(BusyHost):
+    """A gateway that reads long texts would fill its core, if it were its own."""
+
+    how, loops = "2 busy loops of others on each core, long texts", 2
+    stages = lifted_stages = ("32",)
+    models, tokens, layers = "{output: from_request}", 512, HEAVY
 
 
 class Overflowing(Wired):
@@ -318,5 +327,5 @@ class BlockedStore(Planted):
 
 # Named in 9 of 10; named or "cannot be told"; and more of these.
 PLAIN = (SqueezedGenerator, LateGenerator, SqueezedGateway, SqueezedProvider, SqueezedStore, Moderate)
-UNSEEN = (LossyNetwork, NarrowNetwork, BusyHost, OverflowBesideGateway, OverflowBesideNone)
+UNSEEN = (LossyNetwork, NarrowNetwork, BusyHost, StarvedGateway, OverflowBesideGateway, OverflowBesideNone)
 MORE = (OverloadedGateway, BusyGateway, SlowProvider, BlockedStore, FewUsers)
