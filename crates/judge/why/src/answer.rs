@@ -42,8 +42,8 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let observed = observed(summary, stage, join.is_some());
     let case = Evidence { summary, stage, at_limit: load.at_limit, observed: &observed };
     let found = case.bottleneck(split.as_ref());
-    let answer = found.as_ref().map_or(Answer::None, |(answer, _)| *answer);
-    let finding = found.map(|(_, finding)| finding);
+    let (answer, finding) = found.unzip();
+    let answer = answer.unwrap_or_default();
     let own_word = stated_timing(stage);
     Why { answer, finding, load: Some(load), observed, split, no_split, own_word, ..none }
 }
@@ -131,7 +131,7 @@ impl Evidence<'_> {
         if self.at_limit {
             let waits = split.map(|split| split.in_upstream).filter(|share| *share >= IN_UPSTREAM);
             let waits = waits.filter(|_| all.iter().all(|(answer, _)| *answer != Answer::Upstream));
-            let words = |share| format!("{} of the requests' time", percent(share));
+            let words = |part| format!("{} of the response time, network included", percent(part));
             all.extend(waits.map(|share| (Answer::Upstream, words(share))));
             all.extend(self.link().map(|used| (Answer::Network, used)));
         }
@@ -161,9 +161,8 @@ impl Evidence<'_> {
 
     fn unknown(&self) -> (Answer, String) {
         let unknown = self.observed.iter().filter(|observed| observed.state == State::Unknown);
-        let all: Vec<_> = unknown
-            .map(|observed| format!("{}: {}", observed.suspect.name(), observed.evidence))
-            .collect();
+        let shown = unknown.map(|one| format!("{}: {}", one.suspect.name(), one.evidence));
+        let all: Vec<_> = shown.collect();
         let none = "no monitored process is at its limit".to_owned();
         (Answer::Unknown, if all.is_empty() { none } else { all.join("; ") })
     }

@@ -30,6 +30,15 @@ fn quota(cpus: f64, throttled_periods: u64) -> QuotaLoad {
     QuotaLoad { cpus, periods: 100, throttled_periods, ..QuotaLoad::default() }
 }
 
+/// Plimsoll with this use of a quota of 0.3 CPUs, which throttled it in so many of 100 periods.
+fn own_quota(case: Case, cores: f64, throttled_periods: u64) -> Case {
+    case.with(|case| {
+        let own = case.process("plimsoll");
+        threads(own, &[(cores, 0.0)]);
+        own.quota = Some(QuotaLoad { with_generator: true, ..quota(0.3, throttled_periods) });
+    })
+}
+
 /// An open stage of which half the arrivals found no slot.
 fn behind() -> Case {
     Case::open(100).with(|case| case.counters().arrivals_in_stage = 500)
@@ -82,6 +91,23 @@ const GENERATOR: &[Row] = &[
     ),
     ("a wait while CPUs are idle", || workers(Case::closed(50), 0.5, 0.45), Some(507)),
     ("times that do not grow with the users", || workers(Case::flat(50), 0.95, 0.0), None),
+    ("all of its quota", || own_quota(Case::closed(50), 0.29, 98), Some(501)),
+    ("a quota that stops it in bursts", || own_quota(Case::closed(50), 0.2, 60), Some(501)),
+    ("a quota that stops it at times", || own_quota(Case::closed(50), 0.2, 40), Some(507)),
+    ("a quota that others use up", || own_quota(Case::closed(50), 0.1, 98), Some(507)),
+    ("late, with all of its quota", || late(own_quota(Case::open(100), 0.29, 98), 20), Some(501)),
+    ("all of its quota, but on time", || own_quota(Case::open(100), 0.29, 98), None),
+    (
+        "a quota of which the gateway uses more",
+        || {
+            own_quota(Case::closed(50), 0.1, 98).with(|case| {
+                let gateway = case.process("gateway");
+                threads(gateway, &[(0.2, 0.0)]);
+                gateway.quota = Some(QuotaLoad { with_generator: true, ..quota(0.3, 98) });
+            })
+        },
+        Some(507),
+    ),
 ];
 
 const GATEWAY: &[Row] = &[
