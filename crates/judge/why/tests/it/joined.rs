@@ -70,6 +70,9 @@ fn a_slow_upstream_is_the_bottleneck_of_a_closed_loop_whose_times_grow() {
     assert_eq!(why_with(&grows, Some(&less)).finding.unwrap().code, 507);
     // If times do not grow with the load, more users would increase the throughput.
     assert_eq!(answer(|_| ()).finding, None);
+    // One level does not show whether they grow.
+    let level = in_cell(Case::level(50)).summary();
+    assert_eq!(why_with(&level, Some(&join(|_| ()))).finding, None);
 }
 
 /// Some gateways log only the time to first byte, which makes the upstream's part small. The

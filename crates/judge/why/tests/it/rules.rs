@@ -289,7 +289,12 @@ const OTHERS: &[Row] = &[
     ("a link with room", || link("http://10.0.0.2:8080", 10_000.0), Some(507)),
     ("a target on this host", || link("http://127.0.0.1:8080", 1_000.0), Some(507)),
     ("nothing is full", || Case::closed(50), Some(507)),
-    ("one level of users", || Case::level(16), Some(507)),
+    ("one level of users", || Case::level(16), None),
+    (
+        "one level of users, and a full store",
+        || Case::level(16).with(|case| case.resources().processes.push(process("store", 9, 0.98))),
+        Some(504),
+    ),
     ("a single user", || Case::level(1), None),
     ("times that do not grow", || Case::flat(50).without("upstream"), None),
     ("a rate that is kept", || Case::open(100).without("upstream"), None),
@@ -356,13 +361,13 @@ fn a_failing_load_has_no_bottleneck() {
 #[test]
 fn the_fix_of_an_unknown_bottleneck_names_what_to_watch() {
     let fix = |case: Case| case.why().finding.unwrap().fix();
-    let level = || Case::level(50);
-    assert_eq!(fix(level().without("upstream")), "--watch upstream=:PORT shows more");
-    let alone = level().without("upstream").without("gateway");
+    let levels = || Case::closed(50);
+    assert_eq!(fix(levels().without("upstream")), "--watch upstream=:PORT shows more");
+    let alone = levels().without("upstream").without("gateway");
     // The process at the target's address may be a gateway or the upstream itself.
     assert_eq!(fix(alone), "--watch target=:PORT shows more");
-    assert_eq!(fix(level()), "`plimsoll versus --direct URL` shows more");
-    let full = level().without("upstream").with(|case| {
+    assert_eq!(fix(levels()), "`plimsoll versus --direct URL` shows more");
+    let full = levels().without("upstream").with(|case| {
         threads(case.process("gateway"), &[(0.97, 0.0)]);
     });
     assert_eq!(full.code(), Some(502), "whatever is not known of the upstream");
