@@ -1,5 +1,6 @@
 """A chain of local servers, each in its place: the mock provider, the reference gateway, a Redis; and the load on it."""
 
+import argparse
 import json
 import os
 import signal
@@ -24,7 +25,9 @@ def die_in_order():
 
 def binary(path):
     """An argument of a command line: the binary to measure."""
-    return str(Path(path).resolve(strict=True))
+    if not os.access(path, os.X_OK):
+        raise argparse.ArgumentTypeError(f"{path} is not a program")
+    return str(Path(path).resolve())
 
 
 class Server(Process):
@@ -86,15 +89,15 @@ class Mock(Server):
 class Gateway(Server):
     """The reference gateway before a mock, with the layers that the YAML `layers` switches on."""
 
-    def __init__(self, plimsoll, folder, upstream, layers="", llm=False, places=(), name="gateway"):
+    def __init__(self, plimsoll, folder, upstream, layers="", llm=False, places=(), name="gateway", host="127.0.0.1"):
         port, config = free_port(), folder / f"{name}.yaml"
         config.write_text(f"""name: {name}
-listen: 127.0.0.1:{port}
+listen: {host}:{port}
 upstreams: {{provider: {{addresses: ["127.0.0.1:{upstream}"]}}}}
 routes: [{{name: chat, path: /v1/chat/completions, upstream: provider, llm: {str(llm).lower()}}}]
 {layers}""")
         super().__init__(name, folder, [plimsoll, "gateway", "--config", config], port, places)
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://{host}:{port}"
 
 
 class Redis(Server):
@@ -102,23 +105,20 @@ class Redis(Server):
 
     def __init__(self, folder, places=(), name="store"):
         port = free_port()
-        command = [
-            "redis-server",
-            "--port",
-            port,
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--dir",
-            folder,
-            "--enable-debug-command",
-            "local",
-        ]
+        options = f"--port {port} --bind 127.0.0.1 --appendonly no --enable-debug-command local"
+        command = ["redis-server", *options.split(), "--save", "", "--dir", folder]
         super().__init__(name, folder, command, port, places)
         self.url = f"redis://127.0.0.1:{port}"
+
+
+class Foreign(Server):
+    """A program that has no part in the load, and listens nowhere."""
+
+    def __init__(self, name, folder, command, places=()):
+        super().__init__(name, folder, command, None, places)
+
+    def is_ready(self):
+        return True
 
 
 class Load:
@@ -136,19 +136,8 @@ class Load:
     def run(self, url, stages, *more, rows=False, allowed=(0, 3)):
         """Carries out a run; its folder."""
         out = self.folder / f"runs-{time.monotonic_ns()}"
-        command = self.command(
-            "run",
-            "--target",
-            url,
-            "--stages",
-            stages,
-            "--out",
-            out,
-            "--quiet",
-            "--no-html",
-            *([] if rows else ["--no-jsonl"]),
-            *more,
-        )
+        options = f"--target {url} --stages {stages} --quiet --no-html" + ("" if rows else " --no-jsonl")
+        command = self.command("run", *options.split(), "--out", out, *more)
         done = subprocess.run(command, capture_output=True, text=True, env=clean())
         run = next(iter(out.iterdir()), None) if out.exists() else None
         if run is None or done.returncode not in allowed or not (run / "summary.json").exists():
@@ -165,6 +154,12 @@ def clean():
 
 def summary(run):
     return json.loads((run / "summary.json").read_text())
+
+
+def rows(file):
+    """The rows of a `results.jsonl`."""
+    with open(file) as lines:
+        yield from map(json.loads, lines)
 
 
 def served(log, since_ns, until_ns):

@@ -10,8 +10,7 @@ import math
 import statistics
 from dataclasses import dataclass, field
 
-from .chain import summary
-from .paced import rows
+from .chain import rows, summary
 
 # How far from the load in question: both ends, then further in. A second pass goes the other way round.
 STEPS = (0.06, -0.06, 0.04, -0.04, 0.02, -0.02)

@@ -13,7 +13,7 @@ from .servers import wait_for
 
 OWN = os.environ.get("PLIMSOLL_GATEWAY")
 PROXY_CORE, LOAD_CORE = "0", "1"
-PROVIDER, NGINX, CONSTANT, GATEWAY, ENVOY, MOCK = 19000, 19002, 19001, 19100, 19003, 19400
+PROVIDER, GATEWAY = 19000, 19100
 
 ANSWER = json.dumps(
     {
@@ -42,11 +42,6 @@ LAYERS = {
     "budgets": "budgets: {default: 1000000000000}\n",
     "audit": "audit: {path: FOLDER/audit.jsonl}\n",
 }
-NEEDS = {"rate_limits": ["tenant"], "budgets": ["tenant"]}
-TOOLS = (
-    f'tools: {{local: [add], servers: {{mock: {{url: "http://127.0.0.1:{MOCK}/mcp"}}}}, '
-    "allow: {retail: [local/*, mock/*]}}\n"
-)
 
 
 @contextlib.contextmanager

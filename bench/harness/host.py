@@ -45,6 +45,13 @@ class Others:
         return stolen / (had + stolen) if stolen else 0.0
 
 
+def counters():
+    """The kernel's network counters of this host, such as `Tcp:RetransSegs`."""
+    lines = (Path("/proc/net/snmp").read_text() + Path("/proc/net/netstat").read_text()).splitlines()
+    pairs = [(names.split(), values.split()) for names, values in zip(lines[::2], lines[1::2])]
+    return {names[0] + name: int(value) for names, values in pairs for name, value in zip(names[1:], values[1:])}
+
+
 def line(cores, withheld):
     """Text about other load. The machine may be busy without a sign of it: other guests can slow the caches."""
     text = f"others had {max(cores, 0):.2f} of a core meanwhile; {withheld:.0%} of the CPU time was withheld"

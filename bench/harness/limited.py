@@ -3,11 +3,8 @@
 import contextlib
 
 from .chain import Gateway, Load, Mock, Server
-from .places import Core
-from .planted import HEAVY, PROFILE
+from .planted import GENERATOR, HEAVY, PROFILE, SERVERS
 from .servers import free_port
-
-SERVERS, GENERATOR = Core(0), Core(1)
 
 
 class Limited:

@@ -1,10 +1,11 @@
-"""Where a process runs: on a core, or under a CPU quota, which needs root.
+"""Where a process runs: on a core, under a CPU quota or in a network of its own, which need root.
 
 Each place is a list of words before a command (`prefix`), after which the process is the command itself: its id stays.
 What a place made in the kernel is gone when its `with` block ends.
 """
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -68,6 +69,54 @@ class Quota:
                 return
             except OSError:  # A process of it has not ended yet.
                 time.sleep(0.1)
+
+
+class Network:
+    """A network of its own behind a wire from the host's. The addresses are from the block for benchmarks (RFC 2544)."""
+
+    address, wire = "198.18.77.2", "plimsoll-wire"
+
+    def __init__(self):
+        self.name = f"plimsoll-{os.getpid()}"
+        self.prefix = ["nsenter", f"--net=/run/netns/{self.name}"]
+
+    def __enter__(self):
+        try:
+            call(f"ip netns add {self.name}")
+            call(f"ip link add {self.wire} type veth peer name wire netns {self.name}")
+            call(f"ip addr add 198.18.77.1/30 dev {self.wire}")
+            call(f"ip link set {self.wire} up")
+            self.call(f"ip addr add {self.address}/30 dev wire")
+            self.call("ip link set wire up")
+            self.call("ip link set lo up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def call(self, command):
+        """Runs a command in it."""
+        call(" ".join([*self.prefix, command]))
+
+    def lose(self, percent):
+        """From now on so many of the packets that arrive in it are dropped."""
+        chain = "add chain ip bench input { type filter hook input priority 0; }"
+        rule = f"add rule ip bench input iifname wire numgen random mod 100 < {percent} drop"
+        self.call(f"nft add table ip bench; {chain}; {rule}")
+
+    def __exit__(self, *_):
+        # The wire first, because the kernel removes a network some time later.
+        for command in (f"ip link del {self.wire}", f"ip netns del {self.name}"):
+            subprocess.run(command.split(), capture_output=True)
+
+
+def call(command):
+    try:
+        done = subprocess.run(command.split(), capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise Unable(str(error)) from None
+    if done.returncode:
+        raise Unable(f"{command}: {done.stderr.strip()}")
 
 
 def controller():

@@ -8,9 +8,11 @@ throughput rises without.
 import contextlib
 import math
 import subprocess
+import sys
 
-from .chain import Gateway, Load, Mock, Redis, served
-from .places import Core, Quota
+from . import host
+from .chain import Foreign, Gateway, Load, Mock, Redis, served
+from .places import Core, Network, Quota, Unable
 from .processes import die_with_parent
 
 USERS, TTFT_MS = 16, 5
@@ -23,6 +25,17 @@ budgets: {default: 1000000000000}
 store: {redis: "STORE", timeout: 5s}
 """
 HEAVY = "request_id: {}\npolicy: {}\nscrub: {}\n"
+# Datagrams that nobody reads, and connections that nobody accepts.
+OVERFLOW = """import socket, time
+deaf, full = socket.socket(type=socket.SOCK_DGRAM), socket.create_server(('127.0.0.1', 0), backlog=1)
+deaf.bind(('127.0.0.1', 0))
+while True:
+    deaf.sendto(bytes(9_000), deaf.getsockname())
+    with socket.socket() as client:
+        client.setblocking(False)
+        client.connect_ex(full.getsockname())
+    time.sleep(0.005)
+"""
 PROFILE = """name: planted
 stages: "1:1s"
 key: none
@@ -47,6 +60,8 @@ class Planted:
     stages, lifted_stages = (f"{USERS}",), (f"{USERS}",)
     models = f"{{ttft: {TTFT_MS}ms, output: from_request}}"
     tokens, layers, llm = 64, LAYERS, True
+    # Address of the gateway.
+    host = "127.0.0.1"
     # Minimum rise of the throughput without the plant.
     rise = 1.25
 
@@ -57,6 +72,7 @@ class Planted:
         with contextlib.ExitStack() as stack:
             self.enter = stack.enter_context
             self.places = dict.fromkeys(("generator", "gateway", "provider", "store"), ())
+            self.foreign = []
             self.plant()
             store = self.enter(Redis(self.folder, self.at("store")))
             self.provider = self.enter(Mock(self.plimsoll, self.folder, self.models, True, self.at("provider")))
@@ -68,6 +84,7 @@ class Planted:
                     self.layers.replace("STORE", store.url),
                     self.llm,
                     self.at("gateway"),
+                    host=self.host,
                 )
             )
             self.watched = {"gateway": self.gateway, "provider": self.provider, "store": store}
@@ -124,11 +141,20 @@ class Squeezed(Planted):
 
 
 class SqueezedGenerator(Squeezed):
+    """Before a gateway without layers, which has more to give."""
+
     word, how, share = "generator", "a CPU quota of 4 %", 0.04
+    stages = lifted_stages = ("32",)
+    layers, llm = "request_id: {}\n", False
+
+
+class LateGenerator(SqueezedGenerator):
+    how = "a CPU quota of 4 %, 4,000/s"
+    stages = lifted_stages = ("@4000",)
 
 
 class SqueezedGateway(Squeezed):
-    word, how, share = "gateway", "a CPU quota of 8 %", 0.08
+    word, how, share = "gateway", "a CPU quota of 5 %", 0.05
 
 
 class SqueezedProvider(Squeezed):
@@ -136,7 +162,90 @@ class SqueezedProvider(Squeezed):
 
 
 class SqueezedStore(Squeezed):
-    word, how, share = "store", "a CPU quota of 3 %", 0.03
+    word, how, share = "store", "a CPU quota of 2 %", 0.02
+
+
+class Wired(Planted):
+    """The servers are in a network of their own."""
+
+    host = Network.address
+
+    def plant(self):
+        super().plant()
+        self.network = self.enter(Network())
+        for name in ("gateway", "provider", "store"):
+            self.places[name] = [self.network, *self.places[name]]
+
+
+class LossyNetwork(Wired):
+    word, how = "network", "5 % of the packets to the gateway lost"
+
+    def plant(self):
+        super().plant()
+        self.network.lose(5)
+
+    def lift(self):
+        self.network.call("nft flush ruleset")
+        return []
+
+
+class NarrowNetwork(Wired):
+    word, how = "network", "5 Mbit/s from the gateway"
+
+    def plant(self):
+        super().plant()
+        self.network.call("tc qdisc add dev wire root tbf rate 5mbit burst 8kb latency 1s")
+
+    def lift(self):
+        self.network.call("tc qdisc del dev wire root")
+        return []
+
+
+class BusyHost(Planted):
+    """Loops of others, as many on each core. Everything waits for CPUs, and for no more than a part of the time."""
+
+    word, how, loops = "host", "4 busy loops of others on each core", 4
+
+    def plant(self):
+        for _ in range(self.loops):
+            for core in (SERVERS, GENERATOR):
+                name, command = f"loop-{len(self.foreign)}", ["sh", "-c", "while :; do :; done"]
+                self.foreign.append(self.enter(Foreign(name, self.folder, command, [core])))
+
+    def lift(self):
+        for loop in self.foreign:
+            loop.__exit__()
+        return []
+
+
+class StarvedGateway(BusyHost):
+    """A gateway that reads long texts would fill its core, if it were its own."""
+
+    how, loops = "2 busy loops of others on each core, long texts", 2
+    stages = lifted_stages = ("32",)
+    models, tokens, layers = "{output: from_request}", 512, HEAVY
+
+
+class Overflowing(Wired):
+    """A program of others overflows its own sockets beside the bottleneck."""
+
+    def plant(self):
+        super().plant()
+        self.before = overflows()
+        command = [sys.executable, "-c", OVERFLOW]
+        self.foreign.append(self.enter(Foreign("overflow", self.folder, command, [GENERATOR])))
+
+    def lift(self):
+        dropped = [after - before for after, before in zip(overflows(), self.before)]
+        if min(dropped) < 100:
+            raise Unable(f"{dropped} datagrams and connections overflowed")
+        return super().lift()
+
+
+def overflows():
+    """Datagrams, and connections, that this host dropped so far because a queue of a socket was full."""
+    counters = host.counters()
+    return counters["Udp:RcvbufErrors"], counters["TcpExt:ListenOverflows"]
 
 
 class Moderate(Planted):
@@ -155,10 +264,18 @@ class FewUsers(Planted):
     rise = 1.6
 
 
+class OverflowBesideGateway(Overflowing, SqueezedGateway):
+    how = "a CPU quota of 5 %, sockets of others overflow"
+
+
+class OverflowBesideNone(Overflowing, Moderate):
+    how = "300/s, sockets of others overflow"
+
+
 class OverloadedGateway(SqueezedGateway):
     """An open load, which falls behind."""
 
-    how = "a CPU quota of 8 %, 2,500/s"
+    how = "a CPU quota of 5 %, 2,500/s"
     stages = lifted_stages = ("@2500",)
 
 
@@ -208,5 +325,7 @@ class BlockedStore(Planted):
         super().__exit__()
 
 
-PLAIN = (SqueezedGenerator, SqueezedGateway, SqueezedProvider, SqueezedStore, Moderate)
+# Named in 9 of 10; named or "cannot be told"; and more of these.
+PLAIN = (SqueezedGenerator, LateGenerator, SqueezedGateway, SqueezedProvider, SqueezedStore, Moderate)
+UNSEEN = (LossyNetwork, NarrowNetwork, BusyHost, StarvedGateway, OverflowBesideGateway, OverflowBesideNone)
 MORE = (OverloadedGateway, BusyGateway, SlowProvider, BlockedStore, FewUsers)

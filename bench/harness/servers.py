@@ -133,26 +133,9 @@ hosts:
 
 
 def certificate(folder):
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        folder / "key.pem",
-        "-out",
-        folder / "cert.pem",
-    ]
+    options = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    command = ["openssl", "req", *options.split(), "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
     subprocess.run(command, check=True, capture_output=True)
 
 

@@ -83,6 +83,7 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
     let summary = after.summary;
     let loaded = facts.loaded_s / facts.duration_s;
     let is_known = facts.schedule == Schedule::Turns;
+    let is_open = facts.stages.iter().any(|stage| stage.model == LoadModel::Open);
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
         target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
@@ -104,8 +105,10 @@ pub fn complete(facts: &mut Facts, after: &After<'_>) {
         if let Some(group) = summary.results.by_target.get(index) {
             target.streams = group.streams.as_ref().map(Streams::from);
             target.stated = group.server_timing.as_ref().and_then(stated);
-            // A run that ends early ends for all targets.
-            let rate = group.rates.throughput_per_s.filter(|_| loaded > 0.0 && out.is_none());
+            // A run that ends early ends for all targets. The backlog of an open stage is answered
+            // while the others are loaded, too.
+            let is_loaded = loaded > 0.0 && out.is_none() && !is_open;
+            let rate = group.rates.throughput_per_s.filter(|_| is_loaded);
             target.throughput = rate.map(|rate| rate / loaded);
             let sent = group.counters.dispatched_in_stage;
             let cpu_s = cpu_of_measured_stages(summary, &target.name);
@@ -446,6 +449,7 @@ impl ComparedShards {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::{Group, Rates};
     use plimsoll_rules::Finding;
     use plimsoll_versus::TargetFacts;
 
@@ -495,6 +499,23 @@ mod tests {
             let mut result = Versus { duration_s: 10.0, ..Versus::default() };
             take_over(&summary, &mut result);
             assert!((result.duration_s - stated_s).abs() < 1e-9, "{loaded_s}");
+        }
+    }
+
+    /// 60 responses in 10 s, for half of which the target was loaded: users had 12 a second, and a
+    /// backlog may have been answered in the other half.
+    #[test]
+    fn only_users_have_a_rate_while_the_target_is_loaded() {
+        for (model, per_s) in [(LoadModel::Closed, Some(12.0)), (LoadModel::Open, None)] {
+            let mut summary = RunSummary::default();
+            let rates = Rates { throughput_per_s: Some(6.0), ..Rates::default() };
+            summary.results.by_target = vec![Group { rates, ..Group::default() }];
+            let mut facts = shard(&[], None, 0).facts;
+            (facts.duration_s, facts.loaded_s) = (10.0, 5.0);
+            facts.stages = vec![StageFacts { name: "a".to_owned(), model }];
+            let (taken_out, tracks) = (&[][..], &[][..]);
+            complete(&mut facts, &After { summary: &summary, taken_out, tracks, one_in: 1 });
+            assert_eq!(facts.targets[0].throughput, per_s);
         }
     }
 

@@ -81,7 +81,7 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     );
     let output = versus(&fixture, &["--target", &target, "--rate", "20", "--for", "12s"]);
     assert!(matches!(output.code, Some(0 | 3 | 4)), "{}{}", output.stdout, output.stderr);
-    for part in ["versus: ", "direct ", "a "] {
+    for part in ["versus: ", "at up to 20.0/s each", "direct ", "a "] {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
     let verdict = output.expect_screen();
@@ -91,6 +91,7 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     );
     let versus = json(&fixture);
     assert_eq!(versus["schema"], "plimsoll.versus/2");
+    assert!(versus["targets"][0]["throughput"].is_null(), "a rate was planned");
     let names: Vec<_> =
         versus["targets"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["direct", "a"]);

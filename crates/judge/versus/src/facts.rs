@@ -120,7 +120,7 @@ pub struct TargetFacts {
     pub memory_bytes: Option<u64>,
     /// Times that the target reports in its response headers.
     pub stated: Option<Stated>,
-    /// Completed turns per second while the target was loaded.
+    /// Completed turns per second while the target was loaded, of virtual users.
     pub throughput: Option<f64>,
     /// Differences from the reference found before the load.
     pub setup: Vec<Finding>,

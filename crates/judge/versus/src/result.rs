@@ -164,7 +164,7 @@ pub struct TargetResult {
     pub direct: bool,
     /// Number of turns.
     pub turns: u64,
-    /// Completed turns per second while the target was loaded.
+    /// Completed turns per second while the target was loaded, of virtual users.
     pub throughput: Option<f64>,
     /// Failed turns: errors, timeouts, unexpected rejections, and turns without an end.
     pub failed: u64,

@@ -29,8 +29,9 @@ fn title(versus: &Versus) -> String {
     let mut parts = vec![format!("{count} against {}", versus.reference())];
     parts.extend((versus.rounds > 1).then(|| format!("{} rounds", versus.rounds)));
     let time = format::seconds(versus.duration_s);
+    let most = if versus.blocks.alone > 0 { "up to " } else { "" };
     parts.push(match versus.rate {
-        Some(rate) => format!("{time} at {}/s each", format::digits(rate)),
+        Some(rate) => format!("{time} at {most}{}/s each", format::digits(rate)),
         None => time,
     });
     parts.push(match versus.gap_ns {

@@ -9,7 +9,7 @@ use plimsoll_rules::Finding;
 
 use crate::cpu;
 use crate::result::{Answer, Observed, SCHEMA, Split, State, Suspect, Why};
-use crate::split::{Stage, deciding, is_flat, split, stages, stated_timing};
+use crate::split::{Stage, deciding, split, stages, stated_timing, times_grow};
 
 /// Share of failed requests above which the load has a fault rather than a bottleneck.
 const MOSTLY_FAILED: f64 = 0.5;
@@ -34,16 +34,17 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let ended = summary.metadata.run.ended != RunEnd::Unfinished;
     let Some(stage) = deciding(&stages).filter(|_| ended) else { return none };
     let mut load = stage.load();
-    load.at_limit &= load.model == LoadModel::Open || !is_flat(&stages);
+    let grows = if load.model == LoadModel::Open { Some(true) } else { times_grow(&stages) };
+    load.at_limit &= grows != Some(false);
     let (split, no_split) = match split(summary, stage, join) {
         Ok(split) => (Some(split), None),
         Err(why) => (None, Some(why)),
     };
     let observed = observed(summary, stage, join.is_some());
-    let case = Evidence { summary, stage, at_limit: load.at_limit, observed: &observed };
-    let found = case.bottleneck(split.as_ref());
-    let answer = found.as_ref().map_or(Answer::None, |(answer, _)| *answer);
-    let finding = found.map(|(_, finding)| finding);
+    let (at_limit, queues) = (load.at_limit, grows == Some(true));
+    let case = Evidence { summary, stage, at_limit, queues, observed: &observed };
+    let (answer, finding) = case.bottleneck(split.as_ref());
+    load.at_limit &= queues || finding.is_some();
     let own_word = stated_timing(stage);
     Why { answer, finding, load: Some(load), observed, split, no_split, own_word, ..none }
 }
@@ -82,35 +83,42 @@ fn observed(summary: &RunSummary, stage: &Stage<'_>, is_joined: bool) -> Vec<Obs
 struct Evidence<'a> {
     summary: &'a RunSummary,
     stage: &'a Stage<'a>,
+    /// Whether users wait for responses, or an open stage fell behind.
     at_limit: bool,
+    /// Whether requests are known to queue: users of one level also wait for a server with room.
+    queues: bool,
     observed: &'a [Observed],
 }
 
 impl Evidence<'_> {
     /// The only saturated part, if the load is at its limit too.
-    fn bottleneck(&self, split: Option<&Split>) -> Option<(Answer, Finding)> {
+    fn bottleneck(&self, split: Option<&Split>) -> (Answer, Option<Finding>) {
         let is_failing = self.stage.without_answer() > MOSTLY_FAILED;
         if is_failing || self.stage.throughput() == 0.0 {
-            return None;
+            return (Answer::None, None);
         }
         let full = self.full(split);
-        let (answer, evidence) = match full.as_slice() {
-            [(answer, evidence)] => (*answer, evidence.clone()),
-            _ if !self.at_limit => return None,
-            [] => self.starved().map_or_else(|| self.unknown(), |who| (Answer::Host, who)),
-            several => {
+        let (answer, evidence) = match (full.as_slice(), self.starved()) {
+            ([(answer, evidence)], _) => (*answer, evidence.clone()),
+            _ if !self.at_limit => return (Answer::None, None),
+            ([], Some(starved)) => (Answer::Host, starved),
+            ([], None) if !self.queues => return (Answer::Unknown, None),
+            ([], None) => self.unknown(),
+            (several, _) => {
                 let names: Vec<_> = several.iter().map(|(answer, _)| answer.name()).collect();
                 let both = format!("{} are at their limits", names.join(" and "));
                 let host = self.host().is_some_and(cpu::is_full);
                 (if host { Answer::Host } else { Answer::Unknown }, both)
             }
         };
-        let finding = Finding::new(answer.rule()?)
-            .with("rate", format!("{}/s", rate(Some(self.stage.throughput()))))
-            .with("who", answer.name())
-            .with("evidence", evidence)
-            .with("missing", self.missing());
-        Some((answer, finding))
+        let finding = answer.rule().map(|rule| {
+            Finding::new(rule)
+                .with("rate", format!("{}/s", rate(Some(self.stage.throughput()))))
+                .with("who", answer.name())
+                .with("evidence", evidence)
+                .with("missing", self.missing())
+        });
+        (answer, finding)
     }
 
     fn host(&self) -> Option<&HostLoad> {
@@ -129,9 +137,10 @@ impl Evidence<'_> {
         let mut all: Vec<_> = full.map(Observed::claim).collect();
         all.dedup_by_key(|(answer, _)| *answer);
         if self.at_limit {
-            let waits = split.map(|split| split.in_upstream).filter(|share| *share >= IN_UPSTREAM);
+            let waits = split.filter(|_| self.queues).map(|split| split.in_upstream);
+            let waits = waits.filter(|share| *share >= IN_UPSTREAM);
             let waits = waits.filter(|_| all.iter().all(|(answer, _)| *answer != Answer::Upstream));
-            let words = |share| format!("{} of the requests' time", percent(share));
+            let words = |part| format!("{} of the response time, network included", percent(part));
             all.extend(waits.map(|share| (Answer::Upstream, words(share))));
             all.extend(self.link().map(|used| (Answer::Network, used)));
         }
@@ -161,9 +170,8 @@ impl Evidence<'_> {
 
     fn unknown(&self) -> (Answer, String) {
         let unknown = self.observed.iter().filter(|observed| observed.state == State::Unknown);
-        let all: Vec<_> = unknown
-            .map(|observed| format!("{}: {}", observed.suspect.name(), observed.evidence))
-            .collect();
+        let shown = unknown.map(|one| format!("{}: {}", one.suspect.name(), one.evidence));
+        let all: Vec<_> = shown.collect();
         let none = "no monitored process is at its limit".to_owned();
         (Answer::Unknown, if all.is_empty() { none } else { all.join("; ") })
     }

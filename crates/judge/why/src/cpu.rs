@@ -1,14 +1,14 @@
 //! Decides whether a process is at the limit of its own CPU time, or lacks CPU time that others
 //! use.
 
-use plimsoll_metrics::{HostLoad, ProcessLoad, QuotaLoad, ThreadLoad};
+use plimsoll_metrics::{HostLoad, ProcessLoad, ProcessPlace, QuotaLoad, ThreadLoad};
 
 use crate::result::State;
 
 /// Share of its CPUs from which a process is at its limit; the rest is lost between requests.
 const FULL: f64 = 0.9;
-/// Share of a process's work that full threads must do to be its limit. A compiler or collector
-/// next to many workers does less.
+/// Share of a process's work that full threads must do to be its limit, and of a throttled group's
+/// work that a process must do. A compiler or collector next to many workers does less.
 pub(crate) const MAIN_PART: f64 = 0.5;
 /// Share of throttled periods from which a quota limits a process, whatever its mean use, because
 /// the use comes in bursts. Kubernetes' own alert (`CPUThrottlingHigh`) begins at a quarter.
@@ -74,9 +74,10 @@ pub(crate) fn is_full(host: &HostLoad) -> bool {
     host.busy + host.stolen >= HOST_FULL
 }
 
-/// The quota of the process, unless it shares it with the generator.
+/// The quota of the process. One that Plimsoll is under counts for Plimsoll alone.
 fn own_quota(load: &ProcessLoad) -> Option<&QuotaLoad> {
-    load.quota.as_ref().filter(|quota| !quota.with_generator)
+    let is_plimsoll = load.place == ProcessPlace::Plimsoll;
+    load.quota.as_ref().filter(|quota| is_plimsoll || !quota.with_generator)
 }
 
 /// Number of CPUs available to the process.
@@ -87,8 +88,7 @@ pub(crate) fn limit(load: &ProcessLoad) -> Option<f64> {
 }
 
 fn of_cpus(load: &ProcessLoad, limit: Option<f64>, full: f64) -> Option<String> {
-    let limit = limit.filter(|limit| load.cores >= full * limit)?;
-    Some(of(load.cores, limit))
+    limit.filter(|limit| load.cores >= full * limit).map(|limit| of(load.cores, limit))
 }
 
 fn of(cores: f64, limit: f64) -> String {
@@ -99,7 +99,9 @@ fn of(cores: f64, limit: f64) -> String {
 fn of_quota(load: &ProcessLoad) -> Option<String> {
     let QuotaLoad { cpus, periods, throttled_periods, .. } = *own_quota(load)?;
     let stopped = throttled_periods as f64 / periods.max(1) as f64;
-    (periods >= PERIODS && stopped >= STOPPED).then(|| {
+    // The group used at least that share of the quota, perhaps by programs that are not monitored.
+    let is_main = load.cores >= MAIN_PART * stopped * cpus;
+    (periods >= PERIODS && stopped >= STOPPED && is_main).then(|| {
         format!("its quota of {cpus} CPUs stopped it in {throttled_periods} of {periods} periods")
     })
 }

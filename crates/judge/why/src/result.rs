@@ -19,7 +19,8 @@ pub struct Why {
     pub run: String,
     /// The bottleneck.
     pub answer: Answer,
-    /// Finding on the bottleneck, rules 501 to 507; absent if the load was not at its limit.
+    /// Finding on the bottleneck, rules 501 to 507; absent if the load was not proven to be at its
+    /// limit.
     pub finding: Option<Finding>,
     /// Load of the deciding stage; `None` without measurements.
     pub load: Option<Load>,
@@ -55,7 +56,7 @@ named_enum! {
         Host => "host",
         /// The network link.
         Network => "network",
-        /// The load was at its limit, but no cause is proven.
+        /// The load was or may have been at its limit, but no cause is proven.
         Unknown => "unknown",
     }
 }
@@ -130,8 +131,8 @@ pub struct Load {
     pub in_flight: Option<f64>,
     /// Growth of the number of requests in flight over the stage.
     pub backlog: f64,
-    /// Whether the load was at its limit: a closed loop whose times grow with its users, or an open
-    /// stage that fell behind.
+    /// Whether the load was at its limit: a closed loop whose times grow with its users or whose
+    /// bottleneck is known, or an open stage that fell behind.
     pub at_limit: bool,
 }
 

@@ -311,14 +311,12 @@ fn are_alike(stages: &[Stage<'_>]) -> bool {
     stages.iter().all(|stage| stage.info.model == stages[0].info.model)
 }
 
-/// Whether times do not grow with the load, so that requests do not queue in the stage with the
-/// highest load.
-pub(crate) fn is_flat(stages: &[Stage<'_>]) -> bool {
+/// Whether times grow with the load, so that requests queue in the stage with the highest load;
+/// `None` if no two levels of load show it.
+pub(crate) fn times_grow(stages: &[Stage<'_>]) -> Option<bool> {
     let by_load = |one: &&Stage<'_>, other: &&Stage<'_>| one.asked().total_cmp(&other.asked());
-    let (low, high) = (stages.iter().min_by(by_load), stages.iter().max_by(by_load));
-    low.zip(high).is_some_and(|(low, high)| {
-        let times = low.median().zip(high.median());
-        let is_known = are_alike(stages) && high.asked() >= LEVELS * low.asked();
-        is_known && times.is_some_and(|(low, high)| high < FLAT * low)
-    })
+    let (low, high) = stages.iter().min_by(by_load).zip(stages.iter().max_by(by_load))?;
+    let is_known = are_alike(stages) && high.asked() >= LEVELS * low.asked();
+    let times = low.median().zip(high.median()).filter(|_| is_known);
+    times.map(|(low, high)| high >= FLAT * low)
 }

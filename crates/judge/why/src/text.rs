@@ -6,11 +6,14 @@ use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 
 use crate::cpu;
-use crate::result::{Load, NoSplit, Observed, Split, State, TtfbParts, Why};
+use crate::result::{Answer, Load, NoSplit, Observed, Split, State, TtfbParts, Why};
 
 const WIDTH: usize = 80;
 /// Maximum number of processes listed; any others are counted.
 const LISTED: usize = 8;
+/// Text for a load that may have been at its limit.
+const UNSHOWN: &str = "No bottleneck shown: two levels of users would show whether they queue.
+  fix: add a level of half the users or fewer (-c 4,8)";
 /// Width of the name column.
 const NAME: usize = 24;
 
@@ -23,6 +26,7 @@ pub fn text(why: &Why) -> String {
             lines
         }
         None if why.load.is_none() => vec!["No finished stage to judge.".to_owned()],
+        None if why.answer == Answer::Unknown => UNSHOWN.lines().map(str::to_owned).collect(),
         None => vec!["No bottleneck found.".to_owned()],
     };
     lines.extend(why.load.iter().flat_map(|load| shown(&of_load(load))));

@@ -560,12 +560,15 @@ impl View<'_> {
         let groups = half.iter().flat_map(|interval| &interval.groups);
         let groups = groups.filter(|group| group.target == target);
         let own = groups.clone().filter(|group| group.stage == stage.name);
-        let planned: u64 = own.map(|group| group.due).sum();
-        let done: u64 = groups.map(|group| group.counters.answered()).sum();
-        let (planned, done) = (planned as f64, done as f64);
+        let due: Vec<f64> = own.map(|group| group.due as f64).collect();
+        let (planned, done) = (
+            due.iter().sum::<f64>(),
+            groups.map(|group| group.counters.answered()).sum::<u64>() as f64,
+        );
         let (errors, least, share) = OVERLOAD;
-        let lacks =
-            planned - done > (errors * (planned + done).sqrt()).max(least).max(share * planned);
+        // Arrivals at a constant rate do not vary.
+        let variance = squares(&due).min(planned) + done;
+        let lacks = planned - done > (errors * variance.sqrt()).max(least).max(share * planned);
         let early = &intervals[..count.div_ceil(4)];
         let answers = early.iter().chain(&intervals).flat_map(|interval| &interval.groups);
         let answer = answers

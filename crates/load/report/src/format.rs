@@ -30,11 +30,14 @@ pub fn range(millis: f64, low: f64, high: f64) -> String {
 }
 
 /// A time and its interval from milliseconds, in the unit that suits the largest of them and with
-/// the decimals that the interval needs: `143us [138, 149]`, `1.4301ms [1.4288, 1.4314]`.
+/// the decimals that the interval needs: `143us [138, 149]`, `1.4301ms [1.4288, 1.4314]`. An end
+/// that is not 0 does not read 0.
 pub fn with_interval(millis: f64, low: f64, high: f64) -> String {
     let largest = millis.abs().max(low.abs()).max(high.abs());
     let (unit, size) = unit(largest);
-    let decimals = (high > low).then(|| decimals(((high - low) / 2.0).max(FINEST) / size));
+    let ends = [low, high].map(|end| 2.0 * end.abs()).into_iter().filter(|end| *end > 0.0);
+    let finest = ends.fold((high - low) / 2.0, f64::min).max(FINEST);
+    let decimals = (high > low).then(|| decimals(finest / size));
     let [value, low, high] = [millis, low, high].map(|time| match decimals {
         Some(decimals) => fixed(time / size, decimals),
         None => digits(time / size),
@@ -352,6 +355,7 @@ mod tests {
             (difference(1.430_1, 1.428_8, 1.431_4), "+1.4301ms [1.4288, 1.4314]"),
             (difference(-1.43, -1.47, -0.9), "-1.4ms [-1.5, -0.9]"),
             (difference(7.0, -3_000.0, 4_000.0), "0s [-3, 4]"),
+            (difference(11_385.0, 220.7, 22_900.0), "+11.4s [0.2, 22.9]"),
             (difference(0.0, 0.0, 0.0), "0ns [0, 0]"),
             (difference(0.0, -1e-15, 1e-15), "0ns [0, 0]"),
             (with_interval(1.5, 1.5, 1.5), "1.50ms [1.50, 1.50]"),

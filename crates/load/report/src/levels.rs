@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_metrics::bounded_figure::REFUSED_SHARE;
 use plimsoll_metrics::{
     Bias, BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Refusal, RunSummary,
     ValueSummary,
@@ -16,8 +17,9 @@ use crate::shown_summary;
 /// Version of the layout of `levels.json`.
 pub const SCHEMA: &str = "plimsoll.levels/1";
 
-/// Figures that differ by less than this share count as equal, so chance does not separate levels.
-const NOISE: f64 = 0.01;
+/// Throughputs and speeds that differ by less than these shares count as equal, so chance does not
+/// separate levels: throughputs without an interval are known to 5 %.
+const NOISE: [f64; 2] = [REFUSED_SHARE, 0.01];
 
 /// The figures of a run by level of load, with their intervals. Times are in milliseconds.
 #[serde_with::skip_serializing_none]
@@ -315,9 +317,9 @@ fn point(group: &Group) -> Option<[[f64; 2]; 2]> {
 /// Whether a level is at least equal to another in both figures and better in one, within their
 /// limits.
 fn beats(one: &[[f64; 2]; 2], other: &[[f64; 2]; 2]) -> bool {
-    let mut pairs = one.iter().zip(other).map(|(one, other)| (one[0], other[1]));
-    let as_much = pairs.clone().all(|(a, b)| a >= b * (1.0 - NOISE));
-    as_much && pairs.any(|(a, b)| a > b * (1.0 + NOISE))
+    let mut pairs = one.iter().zip(other).zip(NOISE).map(|((a, b), noise)| (a[0], b[1], noise));
+    let as_much = pairs.clone().all(|(a, b, noise)| a >= b * (1.0 - noise));
+    as_much && pairs.any(|(a, b, noise)| a > b * (1.0 + noise))
 }
 
 fn non_dominated(points: &[Option<[[f64; 2]; 2]>]) -> Vec<usize> {
@@ -367,6 +369,8 @@ mod tests {
         assert_eq!(non_dominated(&points), [0, 1]);
         assert_eq!(non_dominated(&[point(640.0, 500.2), point(2_560.0, 500.0)]), [1]);
         assert_eq!(non_dominated(&[point(1.0, 1.0), point(1.0, 1.0)]), [0, 1]);
+        // 8 users in a queue for 4 slots, whose first answers do not wait as long as the others.
+        assert_eq!(non_dominated(&[point(19.88, 4.98), point(20.56, 2.49)]), [0]);
         // 12 within 9 to 15 is not surely more than 10.
         assert_eq!(non_dominated(&[point(10.0, 9.0), Some([[9.0, 15.0], [9.0; 2]])]), [0, 1]);
     }

@@ -27,15 +27,6 @@ pub(crate) struct Compared {
     pub(crate) summary: RunSummary,
 }
 
-impl Compared {
-    /// Why the host was busy; `None` if it was quiet.
-    pub(crate) fn busy_host(&self) -> Option<String> {
-        let busy = self.summary.findings.iter().find(|finding| finding.code == 701)?;
-        let why = busy.text().replacen("The CPUs", "the CPUs", 1);
-        Some(why.trim_end_matches('.').to_owned())
-    }
-}
-
 /// Services that a suite needs from its machine.
 pub(crate) trait Host {
     /// Starts a gateway or a provider.

@@ -1,58 +1,30 @@
 //! CPU time and memory of the processes of a measurement, and whether others used their host.
 
 use plimsoll_engine::WatchedProcess;
-use plimsoll_metrics::{InstrumentHealth, ProcessUse, RunSummary, StageResources};
+use plimsoll_metrics::{ProcessUse, RunSummary};
 use plimsoll_report::format::percent;
 
 use crate::cores::Cores;
 use crate::figures::BusyShares;
 use crate::target::SuiteTarget;
 
-/// A host with more steal than this is busy: its processes, including the gateway, were stopped for
-/// that share of the time.
-const MOST_STEAL: f64 = 0.1;
-/// The same limit for a load that waited for a core, beyond the time explained by the suite's own
-/// processes.
+/// A load that waited for a core for more than this share of the time, beyond that explained by the
+/// suite's own processes, had a busy host.
 const MOST_WAITING: f64 = 0.25;
 /// The same, if it waited longer than it ran. Less is the ordinary price of a wake-up: some
 /// microseconds of each of many thousands a second.
 const MOST_OF_ITS_TIME: f64 = 0.1;
-/// The same where less than the first share of the CPUs' time was idle, and other processes than
-/// the suite's had more than the second.
-const LEAST_IDLE: f64 = 0.05;
-const MOST_OF_OTHERS: f64 = 0.25;
 
-/// The share of CPU time that other processes used, where it is too high and no CPU was idle. The
-/// stages must list every process that the suite needs.
-pub(crate) fn crowded(stages: &[StageResources]) -> Option<f64> {
-    let (mut wall, mut cpus, mut idle, mut others) = (0.0, 0.0, 0.0, 0.0);
-    for stage in stages {
-        let host = stage.host.as_ref()?;
-        let own: f64 = stage.processes.iter().map(|process| process.cores).sum();
-        let all = f64::from(host.cpus);
-        wall += stage.wall_s;
-        cpus += all * stage.wall_s;
-        idle += (1.0 - host.busy - host.stolen) * all * stage.wall_s;
-        others += (host.busy * all - own) * stage.wall_s;
-    }
-    let is_crowded = wall > 0.0 && idle < LEAST_IDLE * cpus && others > MOST_OF_OTHERS * cpus;
-    is_crowded.then(|| others / cpus)
+/// Load of other processes and machines on this host, by rule 701; `None` if it was quiet.
+pub(crate) fn busy_host(summary: &RunSummary) -> Option<String> {
+    let busy = summary.findings.iter().find(|finding| finding.code == 701)?;
+    let reasons =
+        [("others", "other programs used"), ("stolen", "steal"), ("throttled", "CPU throttling")];
+    reasons.iter().find_map(|(key, words)| Some(format!("{words} {}", busy.values.get(*key)?)))
 }
 
-/// Load of other processes and machines on this host; `None` if it was quiet. `others`: see
-/// [`crowded`].
-pub(crate) fn busy_host(
-    health: &InstrumentHealth,
-    busy: &BusyShares,
-    cores: &Cores,
-    others: Option<f64>,
-) -> Option<String> {
-    if let Some(steal) = health.steal_share.filter(|steal| *steal > MOST_STEAL) {
-        return Some(format!("steal {}", percent(steal)));
-    }
-    if let Some(others) = others {
-        return Some(format!("other programs used {}", percent(others)));
-    }
+/// Load of other processes on the cores of the load, by the time that it waited for them.
+pub(crate) fn busy_core(busy: &BusyShares, cores: &Cores) -> Option<String> {
     // Where the kernel chooses the cores, the gateway under test also runs on the cores of the
     // load.
     let own = match (cores.gateway, cores.shared()) {
@@ -117,7 +89,7 @@ pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{HostLoad, ProcessLoad};
+    use plimsoll_metrics::{Finding, HostLoad, StageResources};
 
     use super::*;
 
@@ -138,15 +110,12 @@ mod tests {
         let apart = Cores { generator: vec![0], gateway: Some(1), provider: Some(2) };
         let shared = Cores { provider: Some(0), ..apart.clone() };
         let chosen_by_kernel = Cores::default();
-        let of = |steal_share, waited, [provider, store, gateway]: [f64; 3], cores| {
-            let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
+        let of = |waited, [provider, store, gateway]: [f64; 3], cores| {
             let [provider, store, gateway] = [provider, store, gateway].map(Some);
             let busy = BusyShares { gateway, provider, store, waited, ..BusyShares::default() };
-            busy_host(&health, &busy, cores, None)
+            busy_core(&busy, cores)
         };
-        assert_eq!(of(Some(0.06), Some(0.05), [0.0; 3], &apart), None);
-        let stolen = of(Some(0.12), None, [0.0; 3], &apart).unwrap();
-        assert_eq!(stolen, "steal 12.0%");
+        assert_eq!(of(Some(0.05), [0.0; 3], &apart), None);
         for (waited, used, cores, is_busy) in [
             (0.2, [0.2, 0.2, 0.9], &apart, true),
             (0.2, [0.2, 0.0, 0.0], &shared, false),
@@ -158,37 +127,24 @@ mod tests {
             // Others had the rest.
             (0.6, [0.0, 0.0, 0.2], &chosen_by_kernel, true),
         ] {
-            let found = of(None, Some(waited), used, cores).is_some();
+            let found = of(Some(waited), used, cores).is_some();
             assert_eq!(found, is_busy, "{waited} {used:?} {cores:?}");
         }
     }
 
     #[test]
-    fn only_a_full_host_with_other_processes_is_crowded() {
-        let of = |busy, own: &[f64]| {
-            let host = HostLoad { cpus: 4, busy, stolen: 0.0 };
-            crowded(&[StageResources {
-                wall_s: 2.0,
-                processes: own
-                    .iter()
-                    .map(|cores| ProcessLoad { cores: *cores, ..ProcessLoad::default() })
-                    .collect(),
-                host: Some(host),
-                ..StageResources::default()
-            }])
-        };
-        assert_eq!(of(1.0, &[0.5, 0.5]), Some(0.75));
-        assert_eq!(of(0.98, &[1.9, 1.9]), None, "the suite itself filled it");
-        assert_eq!(of(0.9, &[0.5, 0.5]), None, "there was time left");
-        assert_eq!(crowded(&[]), None);
-        assert_eq!(crowded(&[StageResources::default()]), None, "the kernel does not tell");
-        let text = busy_host(
-            &InstrumentHealth::default(),
-            &BusyShares::default(),
-            &Cores::default(),
-            Some(0.75),
-        );
-        assert_eq!(text.unwrap(), "other programs used 75.0%");
+    fn a_host_is_busy_by_the_rule_of_every_run() {
+        let mut summary = RunSummary::default();
+        assert_eq!(busy_host(&summary), None);
+        let host = Some(HostLoad { cpus: 4, busy: 1.0, stolen: 0.0 });
+        summary.resources = vec![StageResources { host, ..StageResources::default() }];
+        summary.find();
+        assert_eq!(busy_host(&summary).unwrap(), "other programs used 100%");
+        let found = |key| Finding::new(701).with(key, "12.0%");
+        for (key, text) in [("stolen", "steal 12.0%"), ("throttled", "CPU throttling 12.0%")] {
+            summary.findings = vec![found(key)];
+            assert_eq!(busy_host(&summary).unwrap(), text);
+        }
     }
 
     #[test]
@@ -196,7 +152,7 @@ mod tests {
         let of = |waited, busiest_worker| {
             let (waited, busiest_worker) = (Some(waited), Some(busiest_worker));
             let busy = BusyShares { busiest_worker, waited, ..BusyShares::default() };
-            busy_host(&InstrumentHealth::default(), &busy, &Cores::default(), None).is_some()
+            busy_core(&busy, &Cores::default()).is_some()
         };
         // Measured: many wake-ups on a quiet host, and six busy loops on the load's core.
         for (waited, ran, is_busy) in [

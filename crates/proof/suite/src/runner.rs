@@ -28,7 +28,7 @@ use crate::error::SuiteError;
 use crate::host::{Compared, Host};
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
-use crate::process_use::{PROVIDER, watched};
+use crate::process_use::{PROVIDER, busy_host, watched};
 use crate::report::{AbsentRow, Report, Section, UNDER_TEST, add_absent, distinct, reference};
 use crate::result::{Figures, MeasurementResult};
 use crate::sizing;
@@ -404,7 +404,7 @@ impl SuiteRunner<'_> {
             files: self.keep_comparison(label, compared, &versus)?,
             versus: Some(versus),
             error: None,
-            busy_host: compared.busy_host(),
+            busy_host: busy_host(&compared.summary),
         })
     }
 

@@ -60,7 +60,7 @@ fn close(one: f64, other: f64) -> bool {
 fn a_slow_upstream_is_the_bottleneck_of_a_closed_loop_whose_times_grow() {
     let grows = in_cell(Case::closed(50)).without("upstream").summary();
     let why = why_with(&grows, Some(&join(|_| ())));
-    let text = "Bottleneck at 100/s: the upstream, 81.6% of the requests' time.";
+    let text = "Bottleneck at 100/s: the upstream, 81.6% of the response time, network included.";
     assert_eq!(why.finding.unwrap().text(), text);
     // 38 of 48.9 requests wait for the upstream.
     let less = join(|join| {
@@ -70,6 +70,9 @@ fn a_slow_upstream_is_the_bottleneck_of_a_closed_loop_whose_times_grow() {
     assert_eq!(why_with(&grows, Some(&less)).finding.unwrap().code, 507);
     // If times do not grow with the load, more users would increase the throughput.
     assert_eq!(answer(|_| ()).finding, None);
+    // One level does not show whether they grow.
+    let level = in_cell(Case::level(50)).summary();
+    assert_eq!(why_with(&level, Some(&join(|_| ()))).finding, None);
 }
 
 /// Some gateways log only the time to first byte, which makes the upstream's part small. The

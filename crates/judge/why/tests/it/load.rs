@@ -1,6 +1,7 @@
 //! Tests whether a load is at its limit, and which stage decides.
 
 use plimsoll_metrics::RunEnd;
+use plimsoll_why::Answer;
 
 use crate::support::{Case, threads};
 
@@ -98,9 +99,9 @@ fn a_queue_that_a_warm_up_began_goes_on_growing() {
 #[test]
 fn a_closed_loop_that_thinks_is_not_at_its_limit() {
     let thinking = |in_flight| {
-        Case::level(50).with(|case| case.stage().mean_in_flight = Some(in_flight)).code()
+        Case::level(50).with(|case| case.stage().mean_in_flight = Some(in_flight)).why().answer
     };
-    assert_eq!((thinking(20.0), thinking(30.0)), (None, Some(507)));
+    assert_eq!((thinking(20.0), thinking(30.0)), (Answer::None, Answer::Unknown));
 }
 
 /// Five requests of 64 users: the other 59 have no request to send.
@@ -111,7 +112,20 @@ fn users_without_a_request_do_not_count() {
         let counters = case.counters();
         (counters.scheduled, counters.completed, counters.completed_in_stage) = (5, 5, 5);
     });
-    assert!(case.why().load.unwrap().at_limit);
+    assert_eq!(case.why().answer, Answer::Unknown);
+}
+
+/// Users of a server without a queue wait, too: only a full process shows a limit without a second
+/// level.
+#[test]
+fn one_level_of_users_shows_no_limit() {
+    let why = Case::level(50).without("upstream").why();
+    assert_eq!(
+        (why.answer, why.finding, why.load.unwrap().at_limit),
+        (Answer::Unknown, None, false)
+    );
+    let full = Case::level(50).with(|case| threads(case.process("gateway"), &[(0.97, 0.0)]));
+    assert!(full.code() == GATEWAY && full.why().load.unwrap().at_limit);
 }
 
 #[test]
@@ -129,10 +143,13 @@ fn the_stage_at_its_limit_with_the_most_load_decides() {
 /// 1.5 times as many users are not another level; a growth of 12 % is not constant.
 #[test]
 fn times_are_flat_between_two_levels_of_load() {
-    let levels = |users, median| Case::level(10).with_closed(users, median).code();
-    assert_eq!(levels(40, 5.4), None);
-    assert_eq!(levels(40, 5.6), Some(507));
-    assert_eq!(levels(15, 5.0), Some(507));
+    let levels = |users, median| {
+        let why = Case::level(10).with_closed(users, median).why();
+        (why.answer, why.finding.map(|finding| finding.code))
+    };
+    assert_eq!(levels(40, 5.4), (Answer::None, None));
+    assert_eq!(levels(40, 5.6), (Answer::Unknown, Some(507)));
+    assert_eq!(levels(15, 5.0), (Answer::Unknown, None));
 }
 
 #[test]

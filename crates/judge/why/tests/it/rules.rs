@@ -30,6 +30,15 @@ fn quota(cpus: f64, throttled_periods: u64) -> QuotaLoad {
     QuotaLoad { cpus, periods: 100, throttled_periods, ..QuotaLoad::default() }
 }
 
+/// Plimsoll with this use of a quota of 0.3 CPUs, which throttled it in so many of 100 periods.
+fn own_quota(case: Case, cores: f64, throttled_periods: u64) -> Case {
+    case.with(|case| {
+        let own = case.process("plimsoll");
+        threads(own, &[(cores, 0.0)]);
+        own.quota = Some(QuotaLoad { with_generator: true, ..quota(0.3, throttled_periods) });
+    })
+}
+
 /// An open stage of which half the arrivals found no slot.
 fn behind() -> Case {
     Case::open(100).with(|case| case.counters().arrivals_in_stage = 500)
@@ -82,6 +91,23 @@ const GENERATOR: &[Row] = &[
     ),
     ("a wait while CPUs are idle", || workers(Case::closed(50), 0.5, 0.45), Some(507)),
     ("times that do not grow with the users", || workers(Case::flat(50), 0.95, 0.0), None),
+    ("all of its quota", || own_quota(Case::closed(50), 0.29, 98), Some(501)),
+    ("a quota that stops it in bursts", || own_quota(Case::closed(50), 0.2, 60), Some(501)),
+    ("a quota that stops it at times", || own_quota(Case::closed(50), 0.2, 40), Some(507)),
+    ("a quota that others use up", || own_quota(Case::closed(50), 0.1, 98), Some(507)),
+    ("late, with all of its quota", || late(own_quota(Case::open(100), 0.29, 98), 20), Some(501)),
+    ("all of its quota, but on time", || own_quota(Case::open(100), 0.29, 98), None),
+    (
+        "a quota of which the gateway uses more",
+        || {
+            own_quota(Case::closed(50), 0.1, 98).with(|case| {
+                let gateway = case.process("gateway");
+                threads(gateway, &[(0.2, 0.0)]);
+                gateway.quota = Some(QuotaLoad { with_generator: true, ..quota(0.3, 98) });
+            })
+        },
+        Some(507),
+    ),
 ];
 
 const GATEWAY: &[Row] = &[
@@ -263,7 +289,12 @@ const OTHERS: &[Row] = &[
     ("a link with room", || link("http://10.0.0.2:8080", 10_000.0), Some(507)),
     ("a target on this host", || link("http://127.0.0.1:8080", 1_000.0), Some(507)),
     ("nothing is full", || Case::closed(50), Some(507)),
-    ("one level of users", || Case::level(16), Some(507)),
+    ("one level of users", || Case::level(16), None),
+    (
+        "one level of users, and a full store",
+        || Case::level(16).with(|case| case.resources().processes.push(process("store", 9, 0.98))),
+        Some(504),
+    ),
     ("a single user", || Case::level(1), None),
     ("times that do not grow", || Case::flat(50).without("upstream"), None),
     ("a rate that is kept", || Case::open(100).without("upstream"), None),
@@ -330,13 +361,13 @@ fn a_failing_load_has_no_bottleneck() {
 #[test]
 fn the_fix_of_an_unknown_bottleneck_names_what_to_watch() {
     let fix = |case: Case| case.why().finding.unwrap().fix();
-    let level = || Case::level(50);
-    assert_eq!(fix(level().without("upstream")), "--watch upstream=:PORT shows more");
-    let alone = level().without("upstream").without("gateway");
+    let levels = || Case::closed(50);
+    assert_eq!(fix(levels().without("upstream")), "--watch upstream=:PORT shows more");
+    let alone = levels().without("upstream").without("gateway");
     // The process at the target's address may be a gateway or the upstream itself.
     assert_eq!(fix(alone), "--watch target=:PORT shows more");
-    assert_eq!(fix(level()), "`plimsoll versus --direct URL` shows more");
-    let full = level().without("upstream").with(|case| {
+    assert_eq!(fix(levels()), "`plimsoll versus --direct URL` shows more");
+    let full = levels().without("upstream").with(|case| {
         threads(case.process("gateway"), &[(0.97, 0.0)]);
     });
     assert_eq!(full.code(), Some(502), "whatever is not known of the upstream");

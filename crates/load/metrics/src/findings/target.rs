@@ -216,19 +216,12 @@ impl Seen<'_> {
 }
 
 fn overload(summary: &RunSummary) -> impl Iterator<Item = Finding> {
-    summary.time_facts.backlogs.iter().map(|backlog| {
-        // The rates of the whole stage of a single target, as tables show them.
-        let is_single = summary.metadata.targets.len() < 2;
-        let mut stages = measured(summary).filter(|_| is_single);
-        let group = stages.find(|group| stage_name(group) == backlog.stage);
-        let planned = group.and_then(|group| group.rates.planned_rate_per_s);
-        let done = group.and_then(|group| group.named_rate("throughput"));
-        let part = backlog.done_per_s / backlog.planned_per_s;
+    let is_single = summary.metadata.targets.len() < 2;
+    summary.time_facts.backlogs.iter().map(move |backlog| {
         Finding::new(209)
             .with("stage", &backlog.stage)
-            .with_some("done", done.map(|done| digits(done.value)))
-            .with_some("planned", planned.map(digits))
-            .with_some("share", group.is_none().then(|| percent(part)))
+            .with("done", digits(backlog.done_per_s))
+            .with("planned", digits(backlog.planned_per_s))
             .with("backlog", count(backlog.in_flight))
             .of((!is_single).then_some(backlog.target.as_str()))
     })

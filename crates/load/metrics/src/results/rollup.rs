@@ -9,7 +9,7 @@ use super::{CountLimits, Group, LostRate, MissingRates, Results, ServerTiming};
 use crate::catalog::Metric;
 use crate::error::MetricsError;
 use crate::group_stats::{GroupKey, GroupStats};
-use crate::run_metadata::{RunMetadata, StageInfo};
+use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
 use crate::snapshot::Snapshot;
 
 impl Results {
@@ -78,6 +78,11 @@ impl Rollup<'_> {
         let mut stats = GroupStats::default();
         for stage in by_stage.values() {
             stats.merge(stage);
+        }
+        let mut stages = by_stage.keys().filter_map(|id| self.metadata.stages.get(id.index()));
+        if stages.all(|stage| stage.model == LoadModel::Open) {
+            // Requests of users of an earlier stage are neither due nor sent in an open one.
+            stats.edges.requests = 0;
         }
         let mut group = Group::from_stats(&stats, duration_s)?;
         let parts = stats.server_parts();

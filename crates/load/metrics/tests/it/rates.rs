@@ -244,6 +244,22 @@ fn the_rate_of_an_open_stage_has_the_error_of_what_is_in_flight_at_its_edges() {
     }
 }
 
+/// Four users leave a request each, five sevenths of which lie in the stage of 10/s after theirs.
+#[test]
+fn an_open_stage_does_not_send_the_requests_of_users_before_it() {
+    let mut stages = stages(LoadModel::Open, &[(10.0, false), (5.0, false)]);
+    stages[0].model = LoadModel::Closed;
+    let mut requests = users(&stages[..1], &[4], |_| 0.7);
+    requests.extend(arrivals(&stages, &[0.0, 10.0], |_| 0.7));
+    let summary = measure(&stages, &requests, 1, false, &[]);
+    for (stage, truth) in [(0, 4.0 / 0.7), (1, 10.0)] {
+        for name in ["planned_rate", "achieved_rate"] {
+            let found = rate(&summary, stage, name).value;
+            assert!((found - truth).abs() < 1e-3, "{stage} {name}: {found}");
+        }
+    }
+}
+
 #[test]
 fn an_overloaded_target_fails_a_threshold_above_its_capacity() {
     // 200 a second are due, and 100 are answered, first come, first served.

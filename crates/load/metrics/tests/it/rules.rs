@@ -1274,7 +1274,7 @@ fn texts_have_their_evidence() {
                 }];
             },
             Level::Warning,
-            "@80:30s: 59.0% of the planned rate was answered in its second half; 199 requests in flight and growing.",
+            "@80:30s: 47.2/s answered of 80.0/s due in its second half; 199 requests in flight and growing.",
             "lower the rate; `plimsoll knee` finds the capacity",
         ),
         (

@@ -50,8 +50,7 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     }
 }
 
-/// The Pareto-optimal level whose throughput is the highest even at the low end of its interval, of
-/// a sweep.
+/// The Pareto-optimal level of a sweep with the highest low end of its throughput's interval.
 pub(super) fn peak(summary: &RunSummary) -> Option<String> {
     let levels: Vec<_> = measured(summary).collect();
     let best = pareto(summary).into_iter().map(|index| levels[index]);
@@ -64,7 +63,7 @@ pub(super) fn peak(summary: &RunSummary) -> Option<String> {
     let [ttft, user] = [ttft, user].map(Option::unwrap_or_default);
     Some(format!(
         "Highest proven throughput: {} {unit} at {name}{ttft}{user}.",
-        format::digits(throughput(peak)?.value)
+        format::digits(least_per_s(peak))
     ))
 }
 

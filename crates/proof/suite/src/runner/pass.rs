@@ -8,7 +8,7 @@ use super::{Pass, SuiteRunner};
 use crate::error::SuiteError;
 use crate::measurement::Measurement;
 use crate::process_use::{
-    CpuTime, GATEWAY, PROVIDER, STORE, busy_host, cpu_time, crowded, parts, watched,
+    CpuTime, GATEWAY, PROVIDER, STORE, busy_core, busy_host, cpu_time, parts, watched,
 };
 use crate::result::{BusyShares, Figures};
 use crate::target::slug;
@@ -52,10 +52,7 @@ impl SuiteRunner<'_> {
         summary.health.calibration.clone_from(&self.options.calibration);
         let mut figures = Figures::from_summary(&summary, measurement.responses)?;
         self.add_cpu(&mut figures, &summary);
-        // Other processes that run for the user's gateway are unknown.
-        let own_target = !measurement.target.external;
-        let others = own_target.then(|| crowded(&summary.resources)).flatten();
-        figures.busy_host = busy_host(&summary.health, &figures.busy, &self.cores, others);
+        figures.busy_host = busy_host(&summary).or_else(|| busy_core(&figures.busy, &self.cores));
         let file = format!("measurements/{}-{}.json", slug(&measurement.label), pass + 1);
         self.write(&file, &serde_json::to_vec(&summary)?)?;
         Ok((Pass { summary, figures }, file))

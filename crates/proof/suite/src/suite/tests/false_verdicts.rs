@@ -274,16 +274,17 @@ fn a_load_that_the_generator_spoiled_on_an_idle_host_is_carried_out_once_more() 
     assert_eq!(passes_of(0).0, [1, 1]);
 }
 
-/// The generator was in time, and other processes used three tenths of the CPU time: only bounds
-/// that they cannot have improved are kept.
+/// The generator was in time, and other machines used three tenths of the CPU time, or other
+/// programs three quarters: only bounds that they cannot have improved are kept.
 #[test]
 fn on_a_host_that_others_use_only_bounds_that_they_cannot_help_are_kept() {
     for suite in SUITES {
-        for target in [false, true] {
+        for (target, steal, full) in [(false, 0.3, false), (true, 0.3, false), (true, 0.0, true)] {
             let mut host = PlannedHost::with(good);
-            host.steal = 0.3;
+            (host.steal, host.full) = (steal, full);
             let report = run(suite, &mut host, target).unwrap();
-            let case = format!("{} on a host that others use, target {target}", suite.name());
+            let case =
+                format!("{} on a host that others use, target {target}, {steal}", suite.name());
             let (outcome, text) = (report.outcome(Accepted::default()), report.text(160));
             let mut deciding = report.bounds.iter().filter(|bound| bound.decides).peekable();
             let is_kept = deciding.peek().is_some()

@@ -7,8 +7,8 @@ use plimsoll_measure::{
     TargetId,
 };
 use plimsoll_metrics::{
-    InstrumentHealth, LoadModel, ProcessLoad, ProcessUse, Recorder, RunMetadata, RunSummary,
-    StageResources,
+    HostLoad, InstrumentHealth, LoadModel, ProcessLoad, ProcessUse, Recorder, RunMetadata,
+    RunSummary, StageResources,
 };
 use plimsoll_plan::Plan;
 use plimsoll_runner::{RunnerError, facts};
@@ -37,6 +37,8 @@ pub(super) struct PlannedHost {
     pub(super) late_dispatches: Nanos,
     /// Steal of the host.
     pub(super) steal: f64,
+    /// Whether other programs fill its four CPUs.
+    pub(super) full: bool,
     /// CPU use of the gateway's process.
     pub(super) gateway_cpu: Option<f64>,
     /// Files that each process may open.
@@ -67,6 +69,7 @@ impl PlannedHost {
             late_reads: Nanos::ZERO,
             late_dispatches: Nanos::ZERO,
             steal: 0.0,
+            full: false,
             gateway_cpu: Some(0.97),
             files: 1_000_000,
             delays: Vec::new(),
@@ -308,15 +311,16 @@ impl PlannedHost {
         let (planned_arrivals, achieved_arrivals) = (arrivals, arrivals);
         let health = InstrumentHealth { planned_arrivals, achieved_arrivals, ..self.health() };
         let mut summary = RunSummary::build(metadata, health, &recorder.take(), &[])?;
-        if self.late || self.loaded.len() <= self.late_loads {
-            let late = plimsoll_metrics::Finding::new(101).with("late", 30).with("planned", 100);
-            summary.findings.insert(0, late.with("share", "30%").with("stage", "a stage"));
-        }
         let stages = summary.metadata.stages.iter();
         let whole = stages.clone().map(|stage| Some(stage.name.clone())).chain([None]);
         summary.processes = whole.filter_map(|stage| self.process(stage)).collect();
         let measured = summary.metadata.stages.iter().filter(|stage| !stage.warmup);
         summary.resources = measured.map(|stage| self.resources(&stage.name)).collect();
+        summary.find();
+        if self.late || self.loaded.len() <= self.late_loads {
+            let late = plimsoll_metrics::Finding::new(101).with("late", 30).with("planned", 100);
+            summary.findings.insert(0, late.with("share", "30%").with("stage", "a stage"));
+        }
         Ok(summary)
     }
 
@@ -344,7 +348,8 @@ impl PlannedHost {
             ..ProcessLoad::default()
         });
         let stage = stage.to_owned();
-        StageResources { stage, wall_s: 1.0, processes: Vec::from_iter(gateway), host: None }
+        let host = self.full.then_some(HostLoad { cpus: 4, busy: 1.0, stolen: 0.0 });
+        StageResources { stage, wall_s: 1.0, processes: Vec::from_iter(gateway), host }
     }
 
     fn process(&self, stage: Option<String>) -> Option<ProcessUse> {
