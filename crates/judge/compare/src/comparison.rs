@@ -4,6 +4,7 @@ use plimsoll_metrics::{
     BoundedFigure, DistributionSummary, Gate, Group, Level, LoadModel, Metric, MetricsError,
     QUANTILES, Quantile, RunEnd, RunSummary, Verdict,
 };
+use plimsoll_report::screen::debug_build;
 use plimsoll_run_files::{RunFileError, read_stored};
 use plimsoll_stats::multiple::benjamini_hochberg;
 use plimsoll_stats::runs::Change;
@@ -142,6 +143,7 @@ pub fn compare(
         }
     };
     let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
+    let usual_judged = usual && options.regress.is_none() && obstacles.is_empty();
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         verdict: if obstacles.is_empty() {
@@ -162,11 +164,12 @@ pub fn compare(
         gates: results,
         cells,
         times,
-        notes: notes(base, new, usual && options.regress.is_none()),
+        notes: notes(base, new, usual_judged),
     })
 }
 
 fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String> {
+    let is_debug = |run: &StoredRun| !debug_build(&run.summary.metadata.environment).is_empty();
     let notes = [
         (usual_gates, "these are the default gates: define your own as `gate` in the profile"),
         (
@@ -176,11 +179,6 @@ fn notes(base: &[StoredRun], new: &[StoredRun], usual_gates: bool) -> Vec<String
         (new.iter().any(is_debug), "debug builds, whose times differ from a release build's"),
     ];
     notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect()
-}
-
-fn is_debug(run: &StoredRun) -> bool {
-    let build = run.summary.metadata.environment.versions.get("build");
-    build.is_some_and(|build| build == "debug")
 }
 
 /// # Errors

@@ -4,7 +4,6 @@ use plimsoll_metrics::{Judgement, Verdict};
 use plimsoll_report::screen::{Item, Rest, Rows, SKIPPED, Screen, SerializeError, Tone, junit};
 
 use crate::comparison::{Comparison, RunRef};
-use crate::gates::GateResult;
 use crate::text::{self, explanation, explanations};
 
 /// Maximum number of gates shown.
@@ -16,9 +15,10 @@ const SPARE: usize = 1;
 /// Maximum number of changed parts shown; the file has all.
 const CELLS: usize = 20;
 
-/// Remedy for runs that are not comparable.
-const OBSTACLE: &str =
-    "repeat the runs until they are sound and alike, or allow a difference: --allow-different NAME";
+// Remedies for a target that failed in the new runs alone, other unusable runs, and differences.
+const REPAIR: &str = "repair the target, then run the new side again";
+const AGAIN: &str = "run it again without this fault";
+const ALLOW: &str = "run both sides alike, or allow it: --allow-different";
 
 impl Comparison {
     /// Formats the screen; `--full` prints the omitted parts.
@@ -35,7 +35,7 @@ impl Comparison {
             ..Rows::default()
         };
         screen.rows("", rows);
-        screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));
+        screen.stands_out(self.obstacles());
         let failed = self.gates.iter().any(|gate| gate.judged.judgement == Judgement::Fail);
         let tone = if failed { Tone::Bad } else { Tone::Unsure };
         // All open gates share one piece of advice, below the first of them.
@@ -49,6 +49,17 @@ impl Comparison {
         self.spread_sentence().iter().for_each(|text| screen.fact(text));
         screen.verdict(self.tone(), &self.verdict_sentence());
         screen
+    }
+
+    /// Differences that were not allowed, and unusable runs before them, each with its remedy.
+    fn obstacles(&self) -> Vec<Item> {
+        let again = if self.verdict == Verdict::Fail { REPAIR } else { AGAIN };
+        let refused = self.same_machine.differs.iter().filter(|found| !found.allowed);
+        let allow: Vec<_> = refused.map(|found| format!("{ALLOW} {}", found.name)).collect();
+        let unusable = self.obstacles.len().saturating_sub(allow.len());
+        let fixes = std::iter::repeat_n(again.to_owned(), unusable).chain(allow);
+        let items = self.obstacles.iter().zip(fixes);
+        items.map(|(why, fix): (&String, String)| Item::new(Tone::Bad, why).fix(&fix)).collect()
     }
 
     const fn tone(&self) -> Tone {
@@ -114,16 +125,12 @@ impl Comparison {
                 Judgement::Inconclusive(_) if inconclusive_passes => (Tone::Unsure, SKIPPED),
                 Judgement::Inconclusive(_) => (Tone::Unsure, "INCONCLUSIVE"),
             };
-            (gate.name.clone(), judged, message(gate))
+            let why = explanation(gate).unwrap_or_default();
+            (gate.name.clone(), judged, format!("{why} ({})", text::change_of(gate)))
         });
         let items = std::iter::once(comparable).chain(gates);
         let items = items.map(|(name, (tone, word), text)| (name, Item::judged(tone, word, &text)));
         let items: Vec<_> = items.collect();
         junit("plimsoll compare", items.iter().map(|(name, item)| (name.clone(), item)))
     }
-}
-
-fn message(gate: &GateResult) -> String {
-    let why = explanation(gate).unwrap_or_default();
-    format!("{why} ({})", text::change_of(gate))
 }

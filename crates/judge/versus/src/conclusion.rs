@@ -69,15 +69,18 @@ impl Versus {
         let bounds =
             self.thresholds.len() + self.compared().len() * usize::from(self.margin.is_some());
         let (word, text) = match self.conclusion(summary, false) {
-            Conclusion::Interrupted => ("INTERRUPTED", self.main_difference()),
+            Conclusion::Interrupted => ("INTERRUPTED", self.main_difference(summary)),
             Conclusion::Invalid(why) => ("INVALID", why),
             Conclusion::Fail(why) => ("FAIL", why),
             Conclusion::Inconclusive(why) => ("INCONCLUSIVE", why),
             Conclusion::OtherAnswers => {
-                ("DONE", "answers differ: times marked * are not comparable".to_owned())
+                let mut shown = self.differences.iter().filter(|one| one.figure == self.headline);
+                let marked = shown.any(|one| one.other_answers && one.limited().is_some());
+                let times = if marked { "times marked *" } else { "their times" };
+                ("DONE", format!("answers differ: {times} are not comparable"))
             }
             Conclusion::Pass if bounds > 0 => ("PASS", "all bounds kept".to_owned()),
-            Conclusion::Pass => ("DONE", self.main_difference()),
+            Conclusion::Pass => ("DONE", self.main_difference(summary)),
         };
         let validity = if self.invalid.is_empty() { "valid" } else { "invalid" };
         let ended = match summary.metadata.run.ended {
@@ -87,13 +90,16 @@ impl Versus {
         format!("{word}: {text} (measurement: {validity}{ended})")
     }
 
-    /// The difference in failures, else the first significant difference.
-    fn main_difference(&self) -> String {
+    /// The difference in failures, else a fault of one target, else the first significant
+    /// difference. The run is only the last of several rounds.
+    fn main_difference(&self, run: &RunSummary) -> String {
         let held: Vec<_> =
             self.claims.iter().filter(|claim| claim.holds).map(Claim::finding).collect();
         let failures = held.iter().find(|finding| finding.code == 403);
         let overload = self.targets.iter().find_map(TargetResult::overload);
-        let main = overload.or(failures).or_else(|| held.first());
+        let mut faults = run.of_level(Level::Warning).filter(|_| self.rounds < 2);
+        let fault = faults.find(|one| one.targets.len() == 1 && [2, 3].contains(&(one.code / 100)));
+        let main = overload.or(failures).or(fault).or_else(|| held.first());
         match (main, self.nothing_measured()) {
             (Some(finding), _) => sentence(finding),
             (None, Some(unknown)) => unknown,

@@ -1,7 +1,8 @@
 //! Follows a run from outside of its workers: progress, totals, and the processes that are watched.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
@@ -103,7 +104,8 @@ impl<'r> RunMonitor<'r> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if round.len() >= workers.len() {
+            let living = workers.iter().filter(|worker| !worker.is_finished());
+            if is_whole(&round, living.map(|worker| worker.thread().id())) {
                 let now = round.iter().map(|interval| interval.at).max().unwrap_or(last);
                 self.report(std::mem::take(&mut round), now.since(last), now, observe);
                 last = now;
@@ -121,7 +123,7 @@ impl<'r> RunMonitor<'r> {
         now: Moment,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) {
-        let in_flight = round.iter().map(|interval| interval.in_flight).sum();
+        let in_flight = in_flight(&round);
         let silent = silent_since(&round, self.origin, self.watches.len());
         let counted = merged(round);
         let interval = counted.total(|_| true);
@@ -146,10 +148,10 @@ impl<'r> RunMonitor<'r> {
             && !self.run.plan.limits.allow_failures
             && self.control.stop().is_none()
         {
-            let (last, now) = (last.as_secs_f64(), elapsed.as_secs_f64());
-            self.stopped = Some(format!(
-                "no request succeeded after {last:.0} s, until {now:.0} s (use --allow-failures to continue)"
-            ));
+            // The finding of the failures has the moment.
+            let silence = elapsed.saturating_sub(last).as_secs_f64();
+            self.stopped =
+                Some(format!("no success for {silence:.0} s (use --allow-failures to continue)"));
             self.control.give_up();
         }
         self.peaks.update();
@@ -186,6 +188,17 @@ impl<'r> RunMonitor<'r> {
             self.control.give_up();
         }
     }
+}
+
+/// Whether each living worker has reported; one that has finished reports no more.
+fn is_whole(round: &[Interval], mut living: impl Iterator<Item = ThreadId>) -> bool {
+    !round.is_empty() && living.all(|id| round.iter().any(|interval| interval.worker == id))
+}
+
+/// The requests in flight by the last report of each worker.
+fn in_flight(round: &[Interval]) -> u64 {
+    let last = round.iter().map(|interval| (interval.worker, interval.in_flight));
+    last.collect::<HashMap<_, _>>().values().sum()
 }
 
 /// Whether the share of finished requests without a good response exceeds the limit that ends the
@@ -314,6 +327,38 @@ fn silent_since(round: &[Interval], origin: Moment, targets: usize) -> Vec<Silen
 mod tests {
     use super::*;
 
+    /// Two reports of the last worker were added, and shown as twice its requests.
+    #[test]
+    fn a_worker_that_has_finished_is_not_waited_for() {
+        let [one, other] = [(); 2].map(|()| {
+            let thread = std::thread::spawn(|| std::thread::current().id());
+            thread.join().unwrap()
+        });
+        let interval = |(worker, in_flight)| Interval {
+            worker,
+            at: Moment::EPOCH,
+            snapshot: Snapshot::new(),
+            in_flight,
+            oldest: Vec::new(),
+            heard: Vec::new(),
+            blocks: Vec::new(),
+        };
+        for (reports, living, expected) in [
+            (vec![], vec![one, other], None),
+            (vec![], vec![], None),
+            (vec![(one, 1)], vec![one, other], None),
+            (vec![(one, 1), (one, 2)], vec![one, other], None),
+            (vec![(one, 1), (one, 2), (other, 3)], vec![one, other], Some(5)),
+            (vec![(one, 1)], vec![one], Some(1)),
+            (vec![(other, 0)], vec![one], None),
+            (vec![(other, 0), (one, 1)], vec![one], Some(1)),
+        ] {
+            let round: Vec<_> = reports.iter().copied().map(interval).collect();
+            let found = is_whole(&round, living.iter().copied()).then(|| in_flight(&round));
+            assert_eq!(found, expected, "{reports:?} {living:?}");
+        }
+    }
+
     #[test]
     fn a_run_is_given_up_when_enough_requests_have_ended_and_too_many_of_them_badly() {
         let counters = |completed, rejected, unexpected| Counters {
@@ -397,6 +442,7 @@ mod target_watch_tests {
     fn a_target_is_silent_with_requests_in_flight_and_no_read() {
         let at = |seconds: u64| Moment::EPOCH + Nanos::from_secs(5 + seconds);
         let interval = |oldest: [Option<u64>; 3], heard: [u64; 3]| Interval {
+            worker: std::thread::current().id(),
             at: at(20),
             snapshot: Snapshot::new(),
             in_flight: 1,

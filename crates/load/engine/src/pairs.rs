@@ -160,7 +160,7 @@ fn paired_turn(sample: &Sample) -> PairedTurn {
         input_tokens: reported(sample.usage.prompt),
         status: sample.status,
         finish_reason: sample.finish_reason,
-        content_bytes: sample.content.total(),
+        content_bytes: sample.content.text,
         content_digest: sample.content.digest,
         model: sample.content.model,
         reasoning: sample.content.reasoning > 0,

@@ -37,6 +37,7 @@ const TICKS_PER_INTERVAL: u32 = 20;
 /// The counts of one worker in one interval.
 #[derive(Debug)]
 pub(crate) struct Interval {
+    pub(crate) worker: ThreadId,
     pub(crate) at: Moment,
     pub(crate) snapshot: Snapshot,
     pub(crate) in_flight: u64,
@@ -70,7 +71,8 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
             // The receiver is gone when the run is being torn down.
             let blocks = worker.take_blocks(false);
             let heard = worker.heard.iter().map(Cell::get).collect();
-            let interval = Interval { at, snapshot, in_flight, oldest, heard, blocks };
+            let worker = thread::current().id();
+            let interval = Interval { worker, at, snapshot, in_flight, oldest, heard, blocks };
             if intervals.send(interval).is_err() {
                 return;
             }
@@ -88,6 +90,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
+use std::thread::{self, ThreadId};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -389,7 +392,7 @@ mod affinity_tests {
     fn a_bound_thread_may_use_its_cpu_alone() {
         let before = sched_getaffinity(THIS_THREAD).unwrap();
         let first = (0..CpuSet::count()).find(|&cpu| before.is_set(cpu).unwrap()).unwrap();
-        let after = std::thread::spawn(move || {
+        let after = thread::spawn(move || {
             assert!(pin_current_thread(first));
             sched_getaffinity(THIS_THREAD).unwrap()
         });

@@ -59,9 +59,9 @@ pub struct PairedTurn {
     pub status: u16,
     /// Finish reason, if the target sent one.
     pub finish_reason: Option<FinishReason>,
-    /// Bytes of text, reasoning and tool calls; 0 if unknown.
+    /// Bytes of text without reasoning and tool calls; 0 if unknown.
     pub content_bytes: u32,
-    /// Digest of this content; 0 if unknown.
+    /// Digest of all three; 0 if unknown.
     pub content_digest: u32,
     /// Digest of the model named in the response; 0 if it names none.
     pub model: u32,

@@ -51,9 +51,12 @@ pub fn share(share: f64) -> String {
 }
 
 /// Formats a share or a change in percent, with three significant digits: `0.04%`, `8.36%`,
-/// `-50.0%`.
-pub fn percent(share: f64) -> String {
-    format!("{}%", digits(share * 100.0))
+/// `-50.0%`. Values are never rounded to `0%` or `100%` either.
+pub fn percent(part: f64) -> String {
+    match part * 100.0 {
+        p if p > 0.0 && p < 0.005 || (99.95..100.0).contains(&p) => share(part),
+        p => format!("{}%", digits(p)),
+    }
 }
 
 /// Formats planned seconds without needless decimals: `30s`, `1.5s`.

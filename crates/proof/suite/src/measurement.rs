@@ -26,26 +26,13 @@ impl Length {
 
     /// Stages of one load shape, in the notation of profiles.
     fn stages(self, shape: &str) -> String {
-        self.stages_in_parts(shape, 1)
-    }
-
-    /// The same with the measured part in equal stages, to the millisecond.
-    fn stages_in_parts(self, shape: &str, parts: u64) -> String {
-        let all = self.measured.as_u64();
-        let part = if parts > 1 { all / parts / MILLISECOND * MILLISECOND } else { all };
-        let stages = (1..=parts).map(|number| {
-            let length = if number == parts { all - part * (parts - 1) } else { part };
-            format!("{shape}:{}", Nanos::new(length))
-        });
-        let measured = stages.collect::<Vec<_>>().join(",");
+        let measured = format!("{shape}:{}", self.measured);
         match self.warmup {
             Nanos::ZERO => measured,
             warmup => format!("w{shape}:{warmup},{measured}"),
         }
     }
 }
-
-const MILLISECOND: u64 = 1_000_000;
 
 /// The load: virtual users, or arrivals per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -242,12 +229,6 @@ impl Measurement {
         self.overrides.sets.iter().any(|set| set.starts_with(THREADS))
     }
 
-    /// With a number of clients, for a length of time whose equal parts are stages of their own.
-    pub(crate) fn clients_in_parts(self, clients: u32, length: Length, parts: u64) -> Self {
-        let shape = LoadShape::Clients(clients);
-        self.stages(shape, &length.stages_in_parts(&shape.notation(), parts))
-    }
-
     /// With a number of clients, for a length of time.
     pub(crate) fn clients(self, clients: u32, length: Length) -> Self {
         let shape = LoadShape::Clients(clients);
@@ -420,7 +401,6 @@ mod tests {
         assert_eq!(length.stages("@50"), "@50:1s");
         let length = Length::new(Nanos::from_millis(250), Nanos::from_secs(1));
         assert_eq!(length.stages("8"), "w8:250ms,8:1s");
-        assert_eq!(length.stages_in_parts("8", 3), "w8:250ms,8:333ms,8:333ms,8:334ms");
     }
 
     #[test]

@@ -239,7 +239,7 @@ impl<'a> SuiteRunner<'a> {
         measurements: &[Measurement],
         passes: u32,
     ) -> Vec<MeasurementResult> {
-        self.measure_by(measurements, passes, &mut |_, _| {})
+        self.measure_by(measurements, passes, &mut |_| {})
     }
 
     /// The same; `inspect` sees every pass.
@@ -247,17 +247,14 @@ impl<'a> SuiteRunner<'a> {
         &mut self,
         measurements: &[Measurement],
         passes: u32,
-        inspect: &mut dyn FnMut(usize, &Pass),
+        inspect: &mut dyn FnMut(&Pass),
     ) -> Vec<MeasurementResult> {
         let mut results: Vec<_> = measurements.iter().map(without_passes).collect();
         let passes = self.options.passes.unwrap_or(passes).max(1);
         for pass in 0..=passes {
-            let all = measurements.iter().zip(&mut results).enumerate();
-            let due = all.filter(|(_, (_, result))| pass < passes || result.is_spoiled());
-            for (index, (measurement, result)) in due {
-                self.add_pass(measurement, pass, result)
-                    .iter()
-                    .for_each(|pass| inspect(index, pass));
+            let all = measurements.iter().zip(&mut results);
+            for (measurement, result) in all.filter(|all| pass < passes || all.1.is_spoiled()) {
+                self.add_pass(measurement, pass, result).iter().for_each(&mut *inspect);
             }
         }
         self.report.measurements.extend(results.iter().cloned());

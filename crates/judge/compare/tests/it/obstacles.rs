@@ -29,15 +29,21 @@ fn a_target_that_fails_in_a_new_run_fails_the_comparison() {
     let fails = |run: &mut StoredRun| {
         let finding = Finding::new(201).with("n", "160").with("all", "160").with("share", "100%");
         let finding = finding.with("class", "rate limited (status 429)").with("action", "wait");
+        let finding = finding.with("rejected", "were rejected");
         run.summary.findings.push(finding.at(Level::Fail));
     };
     let (mut base, mut new) = turns(1, || PLAIN, || PLAIN);
     fails(&mut new[0]);
     let found = compare(&base, &new, &options(&THREE)).unwrap();
-    let (sentence, why) =
-        (found.verdict_sentence(), "160 of 160 requests (100%) failed: rate limited");
+    let (sentence, why) = (
+        found.verdict_sentence(),
+        "160 of 160 requests (100%) failed or were rejected: rate limited",
+    );
     assert!(sentence.starts_with("FAIL: ") && sentence.contains(why), "{sentence}");
     assert_eq!(found.verdict, Verdict::Fail);
+    let text = found.text(1_000);
+    assert!(text.contains("fix: repair the target, then run the new side again"), "{text}");
+    assert!(!text.contains("gates") && !text.contains("--allow-different"), "{text}");
     assert!(found.junit(true).unwrap().contains("<failure"));
     new[0].summary.metadata.run.ended = RunEnd::TooManyErrors;
     assert_eq!(compare(&base, &new, &options(&THREE)).unwrap().verdict, Verdict::Fail);
@@ -52,7 +58,14 @@ fn refused(change: impl Fn(&mut StoredRun), says: &str, name: &str) {
     change(new.last_mut().unwrap());
     let found = compare(&base, &new, &options(&THREE)).unwrap();
     assert_eq!((found.verdict, found.gates.len()), (Verdict::Inconclusive, 0), "{says}");
-    assert!(found.text(1_000).contains(says), "{says} is not in {}", found.text(1_000));
+    let remedy = if name.is_empty() {
+        "fix: run it again without this fault".to_owned()
+    } else {
+        format!("fix: run both sides alike, or allow it: --allow-different {name}")
+    };
+    for says in [says, &remedy] {
+        assert!(found.text(1_000).contains(says), "{says} is not in {}", found.text(1_000));
+    }
     assert!(found.markdown().starts_with("**INVALID"), "{says}");
     let allowed = Options { allow_different: vec![name.to_owned()], ..options(&THREE) };
     if !name.is_empty() {

@@ -140,6 +140,12 @@ fn bounds(screen: &mut Screen, versus: &Versus) {
     }));
     found.extend(versus.worse_than_margin.iter().map(|why| (Tone::Bad, "FAIL", why.clone())));
     found.extend(versus.margin_unknown.iter().map(|w| (Tone::Unsure, "INCONCLUSIVE", w.clone())));
+    let is_open = found.len() > versus.thresholds.len() || !versus.invalid.is_empty();
+    found.extend(versus.margin.filter(|_| !is_open).map(|share| {
+        let limit = format::percent(share);
+        let what = format!("no target is worse than the best one by more than {limit}");
+        (Tone::Good, "PASS", what)
+    }));
     found.sort_by_key(|(tone, ..)| std::cmp::Reverse(*tone));
     screen.judged(
         "",
@@ -176,7 +182,11 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
     let findings = findings.iter().filter(|finding| finding.level != Level::Invalid);
     let reasons = reasons(versus, &[versus.headline]);
     let reasons = reasons.iter().map(|why| Item::new(Tone::Unsure, &format!("-: {why}")));
-    let findings = findings.map(|finding| finding_item(finding));
+    let dropped = versus.targets.iter().filter_map(|target| {
+        let text = format!("{} was dropped {}", target.name, target.taken_out.as_ref()?);
+        Some(Item::new(Tone::Unsure, &text))
+    });
+    let findings = dropped.chain(findings.map(|finding| finding_item(finding)));
     // Outages and overloads are already above, next to the compared requests. The measurement error
     // of each target is in the table; that of all their requests together is nobody's, and neither
     // are their percentiles and rates.
@@ -195,7 +205,7 @@ fn stands_out(versus: &Versus, summary: &RunSummary, findings: &[&Finding]) -> V
 type Column = (&'static str, fn(&Versus, &TargetResult) -> Option<String>);
 
 /// Columns without a value for any target are omitted. A narrow screen omits the last ones.
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 14] = [
     ("failed", |_, target| Some(failed(target))),
     ("p50", |versus, target| Some(own(target, versus.headline)[0].clone())),
     ("added, median", |versus, target| Some(added_to(versus, target)[0].clone())),
@@ -212,7 +222,6 @@ const COLUMNS: [Column; 15] = [
     ("memory", |_, target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
     ("reused", |_, target| target.reused.map(format::share)),
     ("sent late", |_, target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
-    ("taken out", |_, target| target.taken_out.clone()),
 ];
 
 /// The column of the rarest percentile, whose heading depends on the sample size.

@@ -109,7 +109,27 @@ fn a_target_that_was_taken_out_leaves_the_others_compared() {
     let pairs =
         |name| versus.difference(name, "direct", Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
     assert_eq!((pairs("a"), pairs("b")), (6_000, 2_000));
-    assert!(versus.targets[3].taken_out.as_ref().unwrap().contains("20s: 50 % of its"));
+    let shown = on_screen(&versus);
+    assert!(shown.contains("! b was dropped after 20s: 50 % of its turns failed"), "{shown}");
+}
+
+/// 25 streams that stood still for half a second came after a TTFT of 227 us.
+#[test]
+fn a_fault_of_one_target_precedes_a_difference_in_times() {
+    let versus = judge(&simulation().facts(), &simulation().blocks());
+    let stalls = Finding::new(301).with("n", "25").with("all", "123").with("mean", "511ms");
+    let named = stalls.clone().of(Some("b"));
+    for (fault, begins) in [
+        (named.clone(), "DONE: b: 25 of 123 streams"),
+        (named.of(Some("a")), "DONE: TTFT of "),
+        (stalls, "DONE: TTFT of "),
+        (Finding::new(305).of(Some("b")), "DONE: TTFT of "),
+    ] {
+        let mut run = summary(RunEnd::Complete);
+        run.findings.push(fault);
+        let shown = screen(&versus, &run, Rest::Flag).whole(Style::plain(400));
+        assert!(shown.lines().last().unwrap().starts_with(begins), "{shown}");
+    }
 }
 
 /// A target that is down: its host refuses every turn from block `from` on.
@@ -131,8 +151,7 @@ fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
     let outage = versus.targets[3].outage.as_ref().unwrap();
     assert_eq!((outage.since_s, outage.failed_since), (Some(20.0), Some(4_000)));
     assert!(versus.targets[..3].iter().all(|target| target.outage.is_none()));
-    let said =
-        "b: 4,000 of 6,000 requests (66.67%) failed, every one since 20s: connection refused";
+    let said = "b: 4,000 of 6,000 requests (66.67%) failed, every one since 20s of the run: connection refused";
     for shown in [full(&versus, 400), on_screen(&versus)] {
         let at = shown.find(&format!("PL201  {said}")).expect(&shown);
         assert!(at < shown.find("added, median").unwrap(), "{shown}");
@@ -150,7 +169,7 @@ fn a_target_that_dies_fails_the_comparison_with_the_time_and_its_own_words() {
 fn a_target_that_failed_everything_is_named_and_no_short_stage_is_blamed() {
     for (from, said) in [
         (0, "b: 6,000 of 6,000 requests (100%) failed: connection refused"),
-        (300, "b: 5,700 of 6,000 requests (95.00%) failed, every one since 3s"),
+        (300, "b: 5,700 of 6,000 requests (95.00%) failed, every one since 3s of the run"),
     ] {
         let versus = down_from(from, 60);
         assert_eq!(versus.judgement_of_bounds(), Judgement::Fail);

@@ -4,6 +4,7 @@ use plimsoll_measure::{ErrorClass, Nanos, Outcome, Seed};
 use plimsoll_metrics::Judgement;
 use plimsoll_versus::{AddedThreshold, Facts, Role, judge};
 
+use crate::screens::full;
 use crate::simulation::{Simulation, direct, target};
 
 fn simulation() -> Simulation {
@@ -178,6 +179,9 @@ fn a_margin_is_judged_where_the_generator_was_late_for_all_targets_alike() {
         assert_eq!((own.p50_ns.is_some(), versus.invalid.len()), (true, 0), "{own:?}");
         let found = (versus.worse_than_margin.len(), versus.margin_unknown.len());
         assert_eq!(found, (worse, unknown), "{margin}: {versus:?}");
+        // A margin that was kept was not shown.
+        let passes = full(&versus, 400).contains("\nPASS  no target is worse than the best one by");
+        assert_eq!(passes, found == (0, 0), "{margin}");
         for why in &versus.margin_unknown {
             let start = "b may be worse than direct by more than 9.60%: it adds +";
             assert!(why.starts_with(start) && why.ends_with("ms are allowed"), "{why}");

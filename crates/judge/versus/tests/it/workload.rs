@@ -110,6 +110,12 @@ fn lost_content_is_named_before_any_time_and_times_are_marked() {
     assert!(prometheus(&versus).contains("plimsoll_versus_answers_differ{target=\"g\"} 1"));
     let verdict = "DONE: answers differ: times marked * are not comparable (measurement: valid)\n";
     assert!(shown.ends_with(verdict), "{shown}");
+    let versus = compared(&simulation(0), fixed, |turn| {
+        (turn.tool_calls, turn.ttft) = (false, None);
+    });
+    let shown = screen(&versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style::plain(400));
+    let verdict = "DONE: answers differ: their times are not comparable (measurement: valid)\n";
+    assert!(shown.ends_with(verdict) && !shown.contains(" *"), "{shown}");
     // Different answers must not pass a threshold on times, but a failed threshold still fails.
     let simulation = simulation(0);
     for (margin, passes) in [(1.0, false), (1e-6, false)] {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_measure::{Block, Nanos, Outcome, Sample, TargetId};
+use plimsoll_measure::{AnswerContent, Block, Nanos, Outcome, Sample, TargetId};
 use plimsoll_workload::{conversation_id, marked_id};
 
+use super::paired_turn;
 use crate::control::Control;
 use crate::simulation_tests::harness::{CHAT, Harness, Simulated, at, comparison, millis};
 use crate::simulation_tests::{Reply, ScriptedTarget, respond_after};
@@ -165,6 +166,14 @@ fn a_target_that_is_taken_out_gets_nothing_more_and_the_others_go_on() {
     // Three blocks have begun; those whose other turns end first are over without it.
     let gone = blocks_without_a_target_that_is_taken_out(300);
     assert!((11..=13).contains(&gone), "{gone}");
+}
+
+/// A gateway that dropped only the reasoning was said to drop a third of the content.
+#[test]
+fn reasoning_and_tool_calls_are_not_content() {
+    let parts = AnswerContent { text: 108, reasoning: 54, tool_calls: 9, ..Default::default() };
+    let turn = paired_turn(&Sample { content: parts, ..Sample::default() });
+    assert_eq!((turn.content_bytes, turn.reasoning, turn.tool_calls), (108, true, true));
 }
 
 /// Blocks out of 20 without a turn of the target that is dropped after 990 ms, if every response

@@ -18,11 +18,8 @@ const MISSED_SHARE: f64 = 0.01;
 const CLOCK_STEP_NS: u64 = 1_000;
 /// A worker that ran or waited for its CPU for more than this share of the time is saturated.
 const BUSY_SHARE: f64 = 0.9;
-/// Steal and CPU quota are named from this share of the time on.
-const NOTABLE_SHARE: f64 = 0.01;
-
-/// Minimum total of pauses that is named, in seconds.
-const NOTABLE_PAUSE_S: f64 = 0.01;
+/// The part of an error that its cause explains at least.
+const EXPLAINED: f64 = 0.1;
 
 /// The action where no request had the time to end.
 const LONGER: &str = "make the load longer than a response takes (-d)";
@@ -72,7 +69,7 @@ fn late(summary: &RunSummary, stage: &Group) -> Option<Finding> {
             .with("planned", count(planned))
             .with("share", share(part))
             .with("stage", stage_name(stage))
-            .with_some("cause", cause(&summary.health))
+            .with_some("cause", cause(summary, part))
     })
 }
 
@@ -80,8 +77,8 @@ fn late(summary: &RunSummary, stage: &Group) -> Option<Finding> {
 fn unknown_median(summary: &RunSummary, stage: &Group, metric: Metric) -> Option<Finding> {
     let figure = stage.distribution(metric)?.figure(&QUANTILES[0])?;
     figure.may_be_all_ours().then(|| {
-        let name = format!("{} {}", metric.title(), QUANTILES[0].label);
-        error_of(summary, &name, &figure, false).with("stage", stage_name(stage)).at(Level::Invalid)
+        let found = error_of(summary, [metric.title(), QUANTILES[0].label], &figure);
+        found.with("stage", stage_name(stage)).at(Level::Invalid)
     })
 }
 
@@ -95,11 +92,10 @@ fn measurement_error(summary: &RunSummary) -> Option<Finding> {
         (a.bound / a.value).total_cmp(&(b.bound / b.value))
     })?;
     let LimitedFigure { stage, title, label, figure, .. } = largest;
-    let name = format!("{title} {label}");
     // One stage needs no name.
     let stages = summary.results.by_stage.iter().filter(|stage| !stage.warmup).count();
     let stage = Some(stage).filter(|_| stages > 1);
-    Some(error_of(summary, name.trim_end(), figure, label.is_empty()).with_some("stage", stage))
+    Some(error_of(summary, [title, label], figure).with_some("stage", stage))
 }
 
 fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
@@ -110,28 +106,32 @@ fn is_headline(found: &LimitedFigure, headline: &str) -> bool {
     }
 }
 
-/// The generator adds to times, and holds rates down.
-fn error_of(summary: &RunSummary, name: &str, figure: &BoundedFigure, is_rate: bool) -> Finding {
+/// The generator adds to times, and holds rates down, which have no label.
+fn error_of(summary: &RunSummary, [title, label]: [&str; 2], figure: &BoundedFigure) -> Finding {
     let affected = summary.results.total.counters.affected;
+    let is_rate = label.is_empty();
+    // A percentile is longer if as many requests are as lie beyond it.
+    let quantile = QUANTILES.iter().find(|quantile| quantile.label == label);
+    let share = quantile.map_or(figure.bound / figure.value, |quantile| 1.0 - quantile.q);
     let shown = if is_rate { digits } else { time };
     Finding::new(102)
-        .with("figure", name)
+        .with("figure", format!("{title} {label}").trim_end())
         .with("value", shown(figure.value))
         .with(if is_rate { "held" } else { "bound" }, shown(figure.bound))
         .with_some("n", (affected > 0).then(|| count(affected)))
-        .with_some("cause", cause(&summary.health))
+        .with_some("cause", cause(summary, share))
 }
 
-/// The known cause of the generator's delay.
-fn cause(health: &InstrumentHealth) -> Option<String> {
+/// The known causes of a delay by the generator that concerns this share of the load.
+fn cause(summary: &RunSummary, share: f64) -> Option<String> {
+    let (health, least) = (&summary.health, EXPLAINED * share);
     let windows = &health.disturbed_windows;
     let paused: f64 = windows.iter().map(|window| window.length_s).sum();
+    let paused = notable(paused, least * lasted_s(summary)).filter(|_| !windows.is_empty());
     let causes = [
-        notable(paused, NOTABLE_PAUSE_S)
-            .map(|paused| format!("Plimsoll paused for {} in all", time(paused * 1e3))),
-        notable(health.steal_share, NOTABLE_SHARE).map(|part| format!("steal {}", percent(part))),
-        notable(health.throttled_share, NOTABLE_SHARE)
-            .map(|part| format!("CPU quota {}", percent(part))),
+        paused.map(|paused| format!("Plimsoll paused for {} in all", time(paused * 1e3))),
+        notable(health.steal_share, least).map(|part| format!("steal {}", percent(part))),
+        notable(health.throttled_share, least).map(|part| format!("CPU quota {}", percent(part))),
         notable(health.highest_demand(), BUSY_SHARE)
             .map(|part| format!("busy worker {}", percent(part))),
         (health.kernel_timestamps == Some(false)).then(|| "no kernel timestamps".to_owned()),
@@ -237,11 +237,15 @@ fn ended(summary: &RunSummary) -> Option<Finding> {
         RunEnd::Interrupted => (Level::Note, "interrupted", None),
         RunEnd::Complete => (Level::Note, run.stopped.as_deref()?, Some("raise that limit")),
     };
-    let stages = summary.metadata.stages.iter();
-    let at: f64 = stages.map(|stage| stage.duration_s).sum();
+    let at = lasted_s(summary);
     let reason = run.stopped.as_deref().unwrap_or(reason);
     let finding = Finding::new(108).at(level).with("reason", reason).with_some("action", action);
     Some(finding.with_some("at", (at > 0.0).then(|| seconds(at))))
+}
+
+/// Length of the load with its warm-up, in seconds.
+fn lasted_s(summary: &RunSummary) -> f64 {
+    summary.metadata.stages.iter().map(|stage| stage.duration_s).sum()
 }
 
 /// No data; a refusal that is expected is data.

@@ -166,7 +166,7 @@ fn measure(
     measurement: Measurement,
 ) -> (MeasurementResult, Option<RunSummary>) {
     let mut last = None;
-    let results = runner.measure_by(&[measurement], 1, &mut |_, pass| {
+    let results = runner.measure_by(&[measurement], 1, &mut |pass| {
         last = Some(pass.summary.clone());
     });
     (results.into_iter().next().unwrap_or_default(), last)

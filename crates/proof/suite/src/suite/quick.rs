@@ -1,6 +1,6 @@
 //! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
-use plimsoll_metrics::{Bias, BoundedFigure, RunSummary};
+use plimsoll_metrics::{Bias, BoundedFigure};
 use plimsoll_report::format::{DASH, count, digits, percent, time};
 use plimsoll_report::table::Table;
 
@@ -13,7 +13,7 @@ use crate::measurement::Measurement;
 use crate::ratio::Ratio;
 use crate::report::{Section, published};
 use crate::result::{Figures, MeasurementResult};
-use crate::runner::{Pass, SuiteRunner};
+use crate::runner::SuiteRunner;
 use crate::target::Gateway;
 use crate::{finding, sizing};
 
@@ -29,7 +29,6 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
     // The factor multiplies the clients and threads of the moderate load.
     let loads = [("moderate", 1, length(options, 30)), ("extreme", 2, length(options, 60))];
     let mut results = Vec::new();
-    let mut thirds = vec![Vec::new(); loads.len()];
     runner.section = "GET /metrics";
     if runner.serves(&gateway.target, PATH)? {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, PATH))?;
@@ -38,15 +37,13 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<(), SuiteError> {
             let threads = options.threads.map(|threads: u16| threads.saturating_mul(factor));
             let label = format!("{name}, {clients} connections");
             let request = Measurement::get(&label, &gateway.target, PATH).threads(threads);
-            request.clients_in_parts(clients, length, PARTS)
+            request.clients(clients, length)
         });
-        let mut keep = |load: usize, pass: &Pass| thirds[load].push(thirds_of(&pass.summary));
-        let passes = passes(options, 1, 3);
-        results = runner.measure_by(&measurements, passes, &mut keep);
+        results = runner.measure(&measurements, passes(options, 1, 3));
     }
     runner.ask_version(&gateway);
     let table = side_by_side(&results);
-    let readiness = section(&results, &thirds);
+    let readiness = section(&results);
     let scaling = finding::scaling([(PATH, &results[..])]);
     let levels: Vec<_> = results.iter().collect();
     runner.report.sections.extend(std::iter::once(table).chain(scaling).chain(readiness));
@@ -82,32 +79,21 @@ type Judged = (String, &'static str);
 
 const NOT_SHOWN: &str = "not shown";
 
-/// Stages of each load, to check that the throughput lasts from its beginning to its end.
-const PARTS: u64 = 3;
-
-/// The rates of the parts of a pass.
-fn thirds_of(summary: &RunSummary) -> Vec<BoundedFigure> {
-    let stages = summary.metadata.stages.iter().zip(&summary.results.by_stage);
-    let measured = stages.filter(|(stage, _)| !stage.warmup);
-    measured.filter_map(|(_, group)| group.named_rate("throughput")).collect()
-}
-
-/// `thirds` has the rates of the parts, by load and pass.
-fn section(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) -> Option<Section> {
+fn section(results: &[MeasurementResult]) -> Option<Section> {
     if results.len() != 2 {
         return None;
     }
-    let mut table = Table::new(["Claim", "Load", "Measured", "Holds"]);
+    // A narrow screen drops the last columns.
+    let mut table = Table::new(["Claim", "Holds", "Load", "Measured"]);
     for (claim, load, (measured, holds)) in [
         (">= 20,000/s", "both", rate(results)),
         ("an average below 10 ms", "both", average(results, 10.0)),
         ("an average below 1 ms", "moderate", average(&results[..1], 1.0)),
         ("no errors", "both", errors(results)),
         ("95% of RPS", "twice the connections", kept(results)),
-        ("95% of RPS", "each third of a load", steady(results, thirds)),
         ("stable", "hours, production, network", (DASH.to_owned(), "not measured")),
     ] {
-        table.row([claim.to_owned(), load.to_owned(), measured, holds.to_owned()]);
+        table.row([claim.to_owned(), holds.to_owned(), load.to_owned(), measured]);
     }
     Some(Section::new("Readiness, as far as these data show", table))
 }
@@ -171,26 +157,9 @@ fn errors(results: &[MeasurementResult]) -> Judged {
 fn kept(results: &[MeasurementResult]) -> Judged {
     let rates = of_all(results, |f| f.requests_per_s);
     let ratio = rates.and_then(|rates| Ratio::new(*rates.get(1)?, *rates.first()?, Bias::Takes));
-    judged_share(ratio)
-}
-
-/// The lowest throughput of a part, relative to the best part of the same pass.
-fn steady(results: &[MeasurementResult], thirds: &[Vec<Vec<BoundedFigure>>]) -> Judged {
-    let all_usable = results.iter().all(|result| usable(result).is_some());
-    let passes = thirds.iter().flatten().filter_map(|parts| worst_of_best(parts));
-    judged_share(passes.min_by(|a, b| a.value.total_cmp(&b.value)).filter(|_| all_usable))
-}
-
-fn judged_share(ratio: Option<Ratio>) -> Judged {
     let Some(ratio) = ratio else { return not_shown() };
     let holds = [ratio.low, ratio.high].map(|share| share >= KEPT);
     (format!("{} of it", ratio.text(percent)), word(holds))
-}
-
-fn worst_of_best(parts: &[BoundedFigure]) -> Option<Ratio> {
-    let worst = parts.iter().min_by(|a, b| a.value.total_cmp(&b.value))?;
-    let best = parts.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
-    Ratio::new(*worst, *best, Bias::Takes)
 }
 
 #[cfg(test)]
@@ -213,34 +182,8 @@ mod tests {
     }
 
     fn holds(results: &[MeasurementResult]) -> Vec<String> {
-        let table = section(results, &[]).unwrap().table;
-        table.rows.iter().map(|row| row[3].clone()).take(5).collect()
-    }
-
-    /// A gateway that slows down, by a leak or a log that grows, has its worst third last; one
-    /// whose rates the generator may have held back is not judged.
-    #[test]
-    fn a_load_is_steady_if_every_third_of_it_keeps_its_rate() {
-        let both = [result(21_989.0, 4.59, false), result(20_550.0, 9.90, false)];
-        let exact = |rates: [f64; 3]| rates.map(BoundedFigure::exact).to_vec();
-        let even = vec![exact([100.0, 99.0, 98.0])];
-        let slower = vec![exact([100.0, 97.0, 94.0])];
-        let held_back = vec![
-            exact([100.0, 97.0, 94.0])
-                .into_iter()
-                .map(|f| BoundedFigure { bound: 6.0, ..f })
-                .collect(),
-        ];
-        for (thirds, measured, holds) in [
-            ([even.clone(), even.clone()], "98.0% of it", "yes"),
-            ([even.clone(), slower], "94.0% of it", "no"),
-            // 94 to 100, of 100 to 106.
-            ([even, held_back], "94.0% (88.7% to 100%) of it", "not shown"),
-            ([Vec::new(), Vec::new()], "-", "not shown"),
-        ] {
-            let (found, judged) = steady(&both, &thirds);
-            assert_eq!((&*found, judged), (measured, holds));
-        }
+        let table = section(results).unwrap().table;
+        table.rows.iter().map(|row| row[1].clone()).take(5).collect()
     }
 
     /// The published figures: 21,989 and 20,550/s, 4.59 and 9.90 ms.
