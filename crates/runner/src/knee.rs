@@ -79,14 +79,19 @@ impl Prober<'_> {
         counted.doubt_unsent(total.counters.arrivals_late_by_generator);
         let answered_per_s = counted.answered_per_s();
         let hangs = finished.result.stopped.is_some();
+        let is_open = counted.done.iter().any(|one| one.outcome == Outcome::InFlight);
         let measured = Measured::from_requests(std::mem::take(&mut counted.done), hangs);
         let seconds = if has_ended_early { measured.seconds } else { planned.seconds };
         let all = measured.counts();
         let mut figures = counted.figures(self.objective, seconds);
-        figures.goodput_per_s = Some((all.all - all.missed) as f64 / seconds);
-        // Requests that end after the probe count whole.
-        let most = if self.load == Load::VirtualUsers { planned.load } else { f64::INFINITY };
-        figures.in_flight = figures.in_flight.map(|mean| mean.min(most));
+        let (per_s, most) = match self.load {
+            // A probe of some seconds has up to one request more than its rate.
+            Load::RequestsPerSecond => (planned.load / all.all.max(1) as f64, f64::INFINITY),
+            // Requests that end after the probe count whole.
+            Load::VirtualUsers => (1.0 / seconds, planned.load),
+        };
+        figures.goodput_per_s = Some((all.all - all.missed) as f64 * per_s);
+        figures.in_flight = figures.in_flight.filter(|_| !is_open).map(|mean| mean.min(most));
         add_summarised(&mut figures, self.objective, total);
         if has_ended_early {
             // Lower than both the target's capacity and the planned rate.

@@ -94,17 +94,13 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         })
         .collect();
     let pairs = found.iter().map(|found| found.pairs).sum();
-    let mut known = found.iter().filter(|found| found.value_ns.is_some());
-    if let (Some(only), None) = (known.next(), known.next()) {
-        // Shows the single round's value, and tests nothing over rounds.
-        return Difference { pairs, p: None, ..(*only).clone() };
-    }
     let measured = found.iter().filter_map(|found| {
         let (value, low, high) = found.measured()?;
         Some((value, low, high, found.degrees_of_freedom))
     });
-    let count = measured.clone().count() as u64;
-    let over = over(measured);
+    let count = measured.clone().count();
+    // The times of the targets are means of all rounds.
+    let over = over(measured).filter(|_| count == rounds.len());
     let of_round = found.iter().find_map(|found| found.refused.as_deref());
     let has_p = Difference::is_zero_for_equals(like.kind, &like.quantile);
     let generator = found.iter().filter_map(|found| found.generator_ns).reduce(f64::max);
@@ -119,7 +115,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
         effective_pairs: None,
-        batches: over.map(|_| count),
+        batches: over.map(|_| count as u64),
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
         p: over.map(|over| over.p_zero).filter(|p| has_p && !p.is_nan()),
         between_rounds_ns: over.map(|over| over.between),

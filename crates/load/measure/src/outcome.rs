@@ -94,7 +94,7 @@ error_classes! {
     /// The body does not follow the dialect (not JSON, wrong shape, not UTF-8).
     MalformedBody => ("malformed_body", "malformed body", Target),
     /// An error event inside a stream, or an error object in a 200.
-    StreamError => ("stream_error", "stream error", Target),
+    StreamError => ("stream_error", "an error in the response", Target),
     /// A JSON-RPC error in a well-formed response; its code is counted separately.
     RpcError => ("rpc_error", "RPC error", Target),
     /// The stream ended without its terminator.

@@ -1,4 +1,4 @@
-//! Finds limits that no run of a profile can ever judge.
+//! Finds limits that no run of a profile can ever keep.
 
 use plimsoll_measure::{Nanos, Operation};
 use plimsoll_metrics::{Figure, Limit, Metric, Scope, samples_that_agree};
@@ -14,7 +14,7 @@ use crate::spec::{Behaviour, ProfileFile, ScenarioFile, scenario_name};
 /// The fix for a limit without an effect.
 const LEAVE_OUT: &str = "leave it out";
 
-/// The thresholds that no run of the profile can judge, with the path of each.
+/// The thresholds that no run of the profile can keep, with the path of each.
 pub(crate) fn faults(file: &ProfileFile, target: &TargetUrl) -> Vec<(ConfigPath, Fault)> {
     let plan = PlannedLoad { file, target };
     let mut faults = Vec::new();
@@ -37,7 +37,7 @@ struct PlannedLoad<'p> {
 }
 
 impl PlannedLoad<'_> {
-    /// The reason why a threshold can never be judged.
+    /// The reason why a threshold can never be kept.
     fn fault(&self, bound: &Limit) -> Option<Fault> {
         self.scope_fault(bound.scope())
             .or_else(|| self.metric_fault(bound))
@@ -159,9 +159,9 @@ impl PlannedLoad<'_> {
             let most = most.floor();
             Fault::new(
                 format!(
-                    "needs at least {needed} samples, but its part of the load has at most {most} requests"
+                    "needs at least {needed} samples to pass, but its part of the load has at most {most} requests"
                 ),
-                "bound a lower percentile, or make the stages longer or faster",
+                "bound a lower percentile, or send more requests",
             )
         })
     }

@@ -35,11 +35,8 @@ pub fn load(
     let resolved = resolved.map_err(|problems| layers.locate(problems))?;
     let unjudgeable = judgeable::faults(&resolved.file, &resolved.targets.main);
     let mut plan = plan(profile, &layers, resolved);
-    plan.notes.extend(
-        unjudgeable.into_iter().map(|(path, fault)| {
-            format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
-        }),
-    );
+    let notes = unjudgeable.into_iter();
+    plan.notes.extend(notes.map(|(path, fault)| format!("{path}: {}; {}", fault.cause, fault.fix)));
     shared_by_shards(plan)
 }
 

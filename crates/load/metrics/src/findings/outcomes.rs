@@ -90,12 +90,13 @@ fn server_errors(seen: &Seen<'_>) -> Option<Finding> {
     let n = kinds.iter().map(|(number, _)| number).sum::<u64>().saturating_sub(overloaded);
     let mut shown = names(&statuses(seen, 500, 600, &[529]));
     let inside = kinds.iter().filter(|(_, class)| *class != ErrorClass::ServerError);
-    shown.extend(inside.map(|(_, class)| class.name().to_owned()));
+    shown.extend(inside.clone().map(|(_, class)| class.words().to_owned()));
     let (_, first) = *kinds.first()?;
     let finding = seen
         .of_all(204, n)
         .with("status", shown.join(", "))
         .with_some("message", seen.message(first.name()));
+    shown.extend(inside.map(|(_, class)| class.name().to_owned()));
     (n > 0).then(|| seen.with_span(finding, |kind| shown.iter().any(|own| own == kind)))
 }
 

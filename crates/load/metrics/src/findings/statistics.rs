@@ -67,7 +67,9 @@ fn open_percentile(summary: &RunSummary) -> Option<Finding> {
     })?;
     let counters = &summary.results.total.counters;
     let n = counters.in_flight + counters.timed_out + counters.never_sent;
-    let finding = Finding::new(602).with("n", count(n));
+    let is_whole = summary.metadata.run.ended != RunEnd::Interrupted;
+    let drain = is_whole.then_some("`drain`");
+    let finding = Finding::new(602).with("n", count(n)).with_some("drain", drain);
     Some(finding.with("figure", format!("{title} {label}")))
 }
 

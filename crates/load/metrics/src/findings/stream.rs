@@ -99,12 +99,14 @@ fn cut(seen: &Seen<'_>, streams: &StreamDiagnosis) -> Option<Finding> {
 
 /// Figures per token that are withheld, estimated or doubtful.
 fn tokens_unknown(seen: &Seen<'_>) -> impl Iterator<Item = Finding> {
-    let Counters { usage_refused, output_tokens_estimated, completed, .. } = seen.group.counters;
+    let Counters {
+        usage_refused, output_tokens_estimated, output_tokens_reported, completed, ..
+    } = seen.group.counters;
     let hidden = seen.group.streams.as_ref().map_or(0, |streams| streams.fewer_tokens);
     let finding = seen.finding(307).with("all", count(completed));
     let refused = seen.message(REFUSED_USAGE).unwrap_or("more tokens than requested");
-    let kinds =
-        [("refused", usage_refused), ("hidden", hidden), ("estimated", output_tokens_estimated)];
+    let some = if output_tokens_reported > 0 { "partly" } else { "estimated" };
+    let kinds = [("refused", usage_refused), ("hidden", hidden), (some, output_tokens_estimated)];
     let first = kinds.into_iter().find(|(_, n)| *n > 0 && seen.has_models());
     let unknown =
         first.map(|(kind, n)| finding.clone().with(kind, count(n)).with("message", refused));

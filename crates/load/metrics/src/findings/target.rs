@@ -127,8 +127,9 @@ impl Seen<'_> {
         let all = (open + counters.answered()).saturating_sub(own);
         let is_single = self.name.is_none();
         (half_failed(failed, all) || (outage.is_some() && failed > 0)).then(|| {
-            let (kind, key) = self.main_failure();
+            let (kind, key, most) = self.main_failure();
             let (class, action) = words_of_failure(&kind, self.has_models());
+            let mostly = if most > 0 && most < failed { "mostly " } else { "" };
             let finding = self.finding(201).with("action", action);
             let finding = match outage {
                 Some(outage) => finding.with("since", seconds(outage.since_s)),
@@ -140,7 +141,7 @@ impl Seen<'_> {
                 .with("all", count(all))
                 .with("share", share(share_of(failed, all)))
                 .with_some("message", self.message(&key))
-                .with("class", class)
+                .with("class", format!("{mostly}{class}"))
         })
     }
 
@@ -150,38 +151,35 @@ impl Seen<'_> {
         statuses.max_by_key(|(_, number)| **number).map(|(status, number)| (*status, *number))
     }
 
-    /// The most frequent kind of failure, and the key of its messages.
-    fn main_failure(&self) -> (String, String) {
+    /// The most frequent kind of failure, the key of its messages, and its number.
+    fn main_failure(&self) -> (String, String, u64) {
         let counters = &self.group.counters;
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.side() != Side::Generator);
         let counted =
             classes.filter_map(|class| Some((*self.group.errors.get(class.name())?, class)));
-        let class = counted.max_by_key(|(number, _)| *number);
-        let by_class = class.map_or(0, |(number, _)| number);
+        let class = counted.max_by_key(|(number, _)| *number).map(|(number, class)| {
+            let status = self.main_status(500..600).filter(|_| class == ErrorClass::ServerError);
+            let kind = status.map(|(status, number)| (format!("status {status}"), number));
+            let (kind, number) = kind.unwrap_or_else(|| (class.name().to_owned(), number));
+            (kind, class.name().to_owned(), number)
+        });
+        let status = self.main_status(400..500).map(|(status, number)| {
+            let kind = format!("status {status}");
+            (kind.clone(), kind, number.min(counters.refused()))
+        });
         let unanswered = counters.timed_out + counters.in_flight;
-        match (class, self.main_status(400..500)) {
-            (_, Some((status, number)))
-                if number.min(counters.refused()) >= by_class.max(unanswered) =>
-            {
-                let kind = format!("status {status}");
-                (kind.clone(), kind)
-            }
-            (Some((_, class)), _) if by_class >= unanswered => {
-                let status =
-                    self.main_status(500..600).filter(|_| class == ErrorClass::ServerError);
-                let kind = status.map_or_else(
-                    || class.name().to_owned(),
-                    |(status, _)| format!("status {status}"),
-                );
-                (kind, class.name().to_owned())
-            }
-            _ => (TIMED_OUT.to_owned(), TIMED_OUT.to_owned()),
-        }
+        let unanswered = (TIMED_OUT.to_owned(), TIMED_OUT.to_owned(), unanswered);
+        // Of equal numbers the last one is taken.
+        let all = [Some(unanswered), class, status].into_iter().flatten();
+        all.max_by_key(|(.., number)| *number).unwrap_or_default()
     }
 
     fn wrong_decisions(&self) -> Option<Finding> {
         let counters = &self.group.counters;
-        let wrong = counters.judged.saturating_sub(counters.as_expected);
+        // A rate limit decides nothing about the policy; 207 has it.
+        let rows = ["allow", "block", "redact"].into_iter();
+        let limited: u64 = rows.map(|expected| self.decided(expected, &["rate_limited"])).sum();
+        let wrong = counters.judged.saturating_sub(counters.as_expected + limited);
         let missed = self.decided("block", &["allow", "redact"]);
         let extra = self.decided("allow", &["block"]) + self.decided("redact", &["block"]);
         let is_most = 2 * wrong > counters.judged && !self.summary.metadata.allow_failures;

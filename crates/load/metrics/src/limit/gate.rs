@@ -1,6 +1,7 @@
 //! Gates: how much worse one number of a run may get from one version of a target to the next,
 //! written like `ttft.p99: 10%`.
 
+use plimsoll_rules::number::count;
 use plimsoll_stats::runs::Worse;
 use plimsoll_stats::{samples_needed, samples_that_agree};
 
@@ -278,7 +279,7 @@ fn of_times(times: &DistributionSummary, aggregate: Aggregate) -> Result<Bounded
         Aggregate::Quantile(q) => {
             let found = times.figure_at(q).map_err(|error: MetricsError| error.to_string())?;
             found.ok_or_else(|| {
-                let (count, needed) = (times.count, samples_needed(q));
+                let [count, needed] = [times.count, samples_needed(q)].map(count);
                 format!("{count} samples are too few for this percentile, which needs {needed}")
             })
         }

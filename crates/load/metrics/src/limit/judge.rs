@@ -1,5 +1,6 @@
 //! The judge: whether a figure with its limits of error keeps a limit.
 
+use plimsoll_rules::number::count;
 use plimsoll_stats::samples_that_agree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,9 +161,7 @@ impl ThresholdResult {
             _ => None,
         }
     }
-}
 
-impl ThresholdResult {
     /// Reopens a broken limit on a time or a rate that other load on the host may have broken.
     /// Counts and shares stay: requests that fail are the target's.
     pub(crate) fn doubt_on_busy_host(&mut self, why: &str) {
@@ -226,8 +225,10 @@ impl Limit {
             unit: self.unit(),
             judgement: Judgement::new(kept, || match &figure {
                 Err(why) => {
-                    let few = self.quantile().filter(|_| self.ends_of_few(results).is_some());
-                    let agree = few.map(samples_that_agree);
+                    // With an upper end there are that many, and they do not all meet it.
+                    let few = self.ends_of_few(results).filter(|ends| ends[1].is_infinite());
+                    let agree =
+                        few.and_then(|_| self.quantile()).map(samples_that_agree).map(count);
                     let agree = agree.map(|n| format!("; {n} are enough if all meet the limit"));
                     format!("{why}{}", agree.unwrap_or_default())
                 }

@@ -599,6 +599,17 @@ const SITUATIONS: &[(&str, Plant, &[u16])] = &[
     ("a wrong decision", |run| decisions(run, 100, 99), &[213]),
     ("most decisions wrong", |run| decisions(run, 100, 0), &[213]),
     ("every decision right", |run| decisions(run, 100, 100), &[]),
+    (
+        "a rate limit in place of a decision",
+        |run| {
+            decisions(run, 100, 90);
+            let limited = BTreeMap::from([("rate_limited".to_owned(), 10)]);
+            groups(run, |group| {
+                group.policy_decisions = BTreeMap::from([("block".to_owned(), limited.clone())]);
+            });
+        },
+        &[],
+    ),
     ("a server with a queue", |run| server(run, &[("requests_waiting", 1.0)]), &[214]),
     ("a server with a full cache", |run| server(run, &[("kv_cache_used_max", 0.96)]), &[214]),
     ("a server that preempts", |run| server(run, &[("preemptions", 1.0)]), &[214]),
@@ -1341,6 +1352,40 @@ fn a_load_that_was_cut_off_gets_no_advice_on_its_length() {
         run.find();
         let found = run.findings.iter().find(|finding| finding.code == 603).unwrap();
         assert_eq!(found.fix(), fix);
+    }
+}
+
+/// A cause is only what explains all of it.
+#[test]
+fn texts_claim_no_more_than_their_evidence() {
+    let cases: &[(Plant, &str)] = &[
+        (
+            |run| {
+                status(run, 413, 600);
+                fail(run, "reset", 300);
+            },
+            "900 of 1,000 requests (90.00%) failed: mostly status 413.",
+        ),
+        (|run| status(run, 503, 600), "600 of 1,000 requests (60.00%) failed: status 503."),
+        (
+            |run| {
+                groups(run, |group| {
+                    group.counters.output_tokens_estimated = 450;
+                    group.counters.output_tokens_reported = 450;
+                });
+            },
+            "Some output tokens are estimated (~): not every response reports them, 450 content events are counted.",
+        ),
+        (
+            |run| fail(run, "stream_error", 3),
+            "3 of 1,000 requests returned an error in the response.",
+        ),
+    ];
+    for (change, expected) in cases {
+        let mut run = sound();
+        change(&mut run);
+        run.find();
+        assert_eq!(run.findings[0].text(), *expected);
     }
 }
 

@@ -147,6 +147,19 @@ fn few_values_judge_a_percentile_where_all_of_them_agree() {
     }
 }
 
+/// One of 180 values misses the limit, so that 59 that meet it are not enough.
+#[test]
+fn enough_values_of_which_one_misses_a_limit_are_not_called_too_few_to_agree() {
+    let mut recorder = recorder();
+    for i in 0..180 {
+        let time = if i == 0 { 50 } else { 5 };
+        run(&mut recorder, &sample(1, 1_000 + i, time, Outcome::Completed), &[]);
+    }
+    let judged = summary(&mut recorder, &[("service_time", "p(95)<20ms")]).thresholds.remove(0);
+    let why = "180 samples are too few for this percentile, which needs 200";
+    assert_eq!(judged.judgement, Judgement::Inconclusive(why.to_owned()));
+}
+
 /// Of 400 requests, 120 take 50 ms and the others 5: a 99th percentile needs 1,000, but it is not
 /// below the 95th, which is 50.
 #[test]
@@ -174,7 +187,7 @@ fn a_lower_percentile_beyond_a_bound_breaks_it() {
 #[test]
 fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [
-        ("service_time", "p(99)<10s", "which needs 1000; 299 are enough if all meet the limit"),
+        ("service_time", "p(99)<10s", "which needs 1,000; 299 are enough if all meet the limit"),
         ("itl", "p(95)<10s", "no completed request has this value"),
         ("tls", "count==0", "no completed request has this value"),
         ("failed{scenario:complex}", "count==0", "nothing was scheduled"),

@@ -138,8 +138,8 @@ pub(super) fn policy_chapter(summary: &RunSummary) -> Chapter {
 pub(in crate::run_screen) fn policy_sentence(total: &Group) -> String {
     let counters = &total.counters;
     format!(
-        "Policy correctness {}: {} of {} answered requests have the policy decision that their scenario \
-         expects. Blocked {}, unexpected {}.",
+        "Policy correctness {}: {} of {} answered requests with an expected policy decision have it. Of \
+         all requests: blocked {}, unexpected {}.",
         format::share_of(total.rates.policy_correctness),
         count(counters.as_expected),
         count(counters.judged),
