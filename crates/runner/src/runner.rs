@@ -172,7 +172,13 @@ impl Runner {
     /// Same as [`Run::probe`].
     pub fn probe(&mut self) -> Result<&ProbeReport, RunnerError> {
         let report = self.run.probe()?;
-        self.metadata.stages = self.run.metadata().stages;
+        let stages = self.run.metadata().stages;
+        let mut both = stages.iter().zip(&self.metadata.stages);
+        let is_longer = both.any(|(stage, planned)| stage.duration_s > planned.duration_s);
+        let answers = self.run.plan().limits.answers_per_user.filter(|_| is_longer);
+        let why = |n| format!("the load is longer than planned, for {n} responses of each user");
+        self.metadata.notes.extend(answers.map(why));
+        self.metadata.stages = stages;
         let found = secrets::for_probe(&report, self.run.plan(), &self.secrets);
         self.metadata.notes.extend(found);
         self.metadata.run.probes = report.requests;

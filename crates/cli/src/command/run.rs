@@ -185,7 +185,7 @@ fn smoke_screen(run: &FinishedRun) -> Screen {
     let metadata = &summary.metadata;
     let urls: Vec<_> = metadata.targets.iter().map(|target| target.url.as_str()).collect();
     screen.title(&format!("smoke of {}: {}", metadata.run.name, urls.join(", ")));
-    let mut table = Table::new(["", "answered", "mean time", "mean TTFT"]);
+    let mut table = Table::new(["", "ok", "mean time", "mean TTFT"]);
     for group in &summary.results.by_scenario {
         table.row(smoke_row(group));
     }
@@ -209,11 +209,11 @@ fn smoke_exit(summary: &RunSummary) -> Exit {
 
 fn smoke_row(group: &Group) -> [String; 4] {
     let name = group.scenario.clone().unwrap_or_default();
-    let answered = format!("{} of {}", group.counters.ok(), group.counters.scheduled);
+    let ok = format!("{} of {}", group.counters.ok(), group.counters.scheduled);
     let [response, ttft] = [Metric::ResponseTime, Metric::Ttft].map(|metric: Metric| {
         format::limited_time(group.distribution(metric).map(DistributionSummary::mean_figure))
     });
-    [name, answered, response, ttft]
+    [name, ok, response, ttft]
 }
 
 fn smoke_verdict(summary: &RunSummary) -> (Tone, String) {
@@ -229,7 +229,7 @@ fn smoke_verdict(summary: &RunSummary) -> (Tone, String) {
         })
         .collect();
     if !broken.is_empty() {
-        return (Tone::Bad, format!("FAIL: not every request was answered: {}", broken.join(", ")));
+        return (Tone::Bad, format!("FAIL: not every request was ok: {}", broken.join(", ")));
     }
     let tried = groups.iter().filter(|group| group.counters.scheduled > 0);
     let tried: Vec<_> = tried.filter_map(|group| group.scenario.as_ref()).collect();
@@ -239,9 +239,8 @@ fn smoke_verdict(summary: &RunSummary) -> (Tone, String) {
         let names = untried.join(", ");
         return (Tone::Unsure, format!("INCONCLUSIVE: no request was sent for {names}"));
     }
-    let (all, scenarios) = (summary.results.total.counters.scheduled, groups.len());
-    let of = if scenarios == 1 { "the scenario" } else { "each scenario" };
-    (Tone::Good, format!("PASS: {of} was answered, {all} of {all} requests"))
+    let all = format::count(summary.results.total.counters.scheduled);
+    (Tone::Good, format!("PASS: {all} of {all} requests ok"))
 }
 
 // The announcement of the load on a remote target, and the question whether to continue. A first

@@ -73,7 +73,8 @@ fn a_missing_path_is_loaded_and_reported_but_a_dead_target_is_not() {
         fixture.plimsoll(&[&["http", &url, "--out", "runs"], &load[..]].concat()).expect(1);
     let verdict = output.stdout.lines().last().unwrap_or_default();
     assert!(
-        verdict.starts_with("FAIL: ") && verdict.contains("(100%) failed: status 404"),
+        verdict.starts_with("FAIL: ")
+            && verdict.contains("(100%) failed or were rejected: status 404"),
         "{}",
         output.stdout
     );

@@ -105,11 +105,20 @@ fn a_threshold_is_shown_with_what_was_measured_and_every_level_has_its_figures()
     assert!(!rows.is_empty() && rows.iter().all(|row| !row.contains(" - ")), "{}", output.stdout);
     assert!(rows.iter().any(|row| row.contains('[') || row.contains('(')), "{}", output.stdout);
     let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (_, rest) = text.split_once("p50 of 1:500ms is based on few responses: ").unwrap();
+    let (_, rest) = text.split_once("p50 of 1 user is based on few responses: ").unwrap();
     let n: f64 = rest.split(';').next().unwrap().parse().unwrap();
     // 20 / n times as long, in whole seconds.
     let needed = format!("fix: measure {}s per stage", (0.5 * 20.0 / n).ceil());
     assert!(rest.contains(&needed), "{needed}: {rest}");
+}
+
+#[test]
+fn a_load_that_is_longer_than_asked_for_says_why() {
+    let fixture = Fixture::with("models: {one: {ttft: 300ms}}");
+    let url = fixture.target();
+    let output = fixture.plimsoll(&[&["llm", &url, "-c", "1"], &LOAD[..]].concat()).expect(0);
+    let why = "! the load is longer than planned, for 4 responses of each user";
+    assert!(output.stdout.contains(why), "{}", output.stdout);
 }
 
 #[test]

@@ -392,8 +392,7 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
                 0 => ("response", first_silence(route.timeout)),
                 _ => ("complete response", route.timeout),
             };
-            let fix =
-                "check that the target is alive; a `timeout` above 2m waits for its first byte";
+            let fix = "check that the target is alive, or set `timeout` above 2m to wait longer";
             Some((true, format!("{request} got no {response} within {waited}; {fix}")))
         }
         Outcome::Completed | Outcome::Cancelled => None,

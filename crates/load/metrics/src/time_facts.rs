@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Metric;
 use crate::run_metadata::{LoadModel, RunEnd, RunMetadata};
 use crate::starts::{FailedAt, FailedBy};
-use crate::timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, median_ms};
+use crate::timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage};
 
 /// Requests due in an interval of an open stage, or those in flight.
 fn load_of(interval: &TimelineInterval, stage: &str, is_open: bool) -> u64 {
@@ -274,9 +274,8 @@ fn usual_tenths(runs: &[(usize, usize)], all: u64, tenths: usize) -> f64 {
 fn response_ms(timeline: &RunTimeline, target: &str) -> Option<f64> {
     let groups = timeline.intervals.iter().flat_map(|interval| &interval.groups);
     let own = groups.filter(|group| group.target == target);
-    let medians: Vec<f64> = own
-        .filter_map(|group| median_ms(&group.times.get(Metric::ServiceTime.key())?.bins))
-        .collect();
+    let medians: Vec<f64> =
+        own.filter_map(|group| group.times.get(Metric::ServiceTime.key())?.median_ms).collect();
     (!medians.is_empty()).then(|| median(&medians))
 }
 
@@ -467,10 +466,16 @@ impl View<'_> {
 
     fn failures(&self, target: &str, moments: &Moments) -> Vec<FailureSpan> {
         let sent = |from: f64, to: f64| {
-            let own = self.measured(target).filter(|(interval, _)| {
-                interval.start_s >= from && interval.start_s + interval.length_s <= to
+            let parts = self.measured(target).map(|(interval, group)| {
+                let (start, end) = (interval.start_s, interval.start_s + interval.length_s);
+                let part = (end.min(to) - start.max(from)) / interval.length_s;
+                // In a part of an interval, those that did not fail are spread evenly.
+                let bad = moments.failed.bad.iter().filter(|_| part < 0.999);
+                let bad = bad.filter(|(tenth, _)| (start..end).contains(&seconds(**tenth)));
+                let bad: u64 = bad.flat_map(|(_, n)| n).sum();
+                group.sent.saturating_sub(bad) as f64 * part.clamp(0.0, 1.0)
             });
-            own.map(|(_, group)| group.sent).sum::<u64>() as f64
+            parts.sum::<f64>()
         };
         let all = sent(0.0, f64::MAX).max(1.0);
         let kinds = moments.failed.kinds.iter();
@@ -573,7 +578,7 @@ impl View<'_> {
         let answers = early.iter().chain(&intervals).flat_map(|interval| &interval.groups);
         let answer = answers
             .filter(|group| group.stage == stage.name && group.target == target)
-            .find_map(|group| median_ms(&group.times.get(Metric::ResponseTime.key())?.bins))?;
+            .find_map(|group| group.times.get(Metric::ResponseTime.key())?.median_ms)?;
         let is_long = stage.duration_s * 1e3 > 2.0 * answer;
         let seconds = length * half.len() as f64;
         let in_flight = *intervals.last()?.in_flight.get(index)?;
@@ -623,7 +628,7 @@ impl View<'_> {
                 let mut groups = interval.groups.iter();
                 let own =
                     groups.find(|group| group.stage == stage.name && group.target == target)?;
-                Some((interval.start_s, median_ms(&own.times.get(metric.key())?.bins)?))
+                Some((interval.start_s, own.times.get(metric.key())?.median_ms?))
             })
             .collect();
         let length = medians.len() as f64 * self.timeline.interval_s;

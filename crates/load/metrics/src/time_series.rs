@@ -521,6 +521,7 @@ fn figures(summary: &DistributionSummary, whole: &Distribution) -> TimelineTimes
             .filter(|(key, _)| ["p50", "p90", "p99", "max"].contains(&key.as_str()))
             .collect(),
         bins: bins(whole),
+        median_ms: whole.nearest_rank(0.5).map(Nanos::as_millis_f64),
     }
 }
 

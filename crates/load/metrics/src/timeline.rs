@@ -127,6 +127,9 @@ pub struct TimelineTimes {
     /// of two of nanoseconds: bin `b` begins at `(16 + b % 16) * 2^(b / 16 - 1)` ns, below 16 at
     /// `b` ns.
     pub bins: Vec<(u32, u64)>,
+    /// The median of any number of values, for findings.
+    #[serde(skip)]
+    pub median_ms: Option<f64>,
 }
 
 /// The bins of a distribution, ascending.
@@ -150,23 +153,6 @@ pub(crate) fn bin(nanos: u64) -> u32 {
     (shift << SUB_BITS) + within
 }
 
-/// The start of a bin, in milliseconds.
-fn bin_start_ms(bin: u32) -> f64 {
-    let shift = (bin >> SUB_BITS).saturating_sub(1);
-    f64::from(bin - (shift << SUB_BITS)) * 2f64.powi(i32::try_from(shift).unwrap_or(i32::MAX)) / 1e6
-}
-
-/// The median of bins, in milliseconds; `None` without a value.
-pub(crate) fn median_ms(bins: &[(u32, u64)]) -> Option<f64> {
-    let all: u64 = bins.iter().map(|(_, count)| count).sum();
-    let mut below = 0;
-    let found = bins.iter().find(|(_, count)| {
-        below += count;
-        2 * below >= all
-    });
-    found.map(|(bin, _)| f64::midpoint(bin_start_ms(*bin), bin_start_ms(bin + 1)))
-}
-
 fn without_zeros<S: Serializer>(counters: &Counters, to: S) -> Result<S::Ok, S::Error> {
     let named = COUNTERS.iter().map(|counter| (counter.name, (counter.of)(counters)));
     to.collect_map(named.filter(|(_, count)| *count > 0))
@@ -180,6 +166,12 @@ fn is_zero(seconds: &f64) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The start of a bin, in milliseconds.
+    fn bin_start_ms(bin: u32) -> f64 {
+        let shift = (bin >> SUB_BITS).saturating_sub(1);
+        f64::from(bin - (shift << SUB_BITS)) * 2f64.powi(shift.try_into().unwrap()) / 1e6
+    }
 
     proptest! {
         #[test]

@@ -215,7 +215,7 @@ pub fn is_sweep(summary: &RunSummary) -> bool {
 pub fn level_name(summary: &RunSummary, stage: &str) -> String {
     let shape = stage.split(':').next().unwrap_or_default();
     match shape.strip_prefix('@') {
-        _ if !is_sweep(summary) || stage.contains('#') => stage.to_owned(),
+        _ if !is_sweep(summary) || stage.contains('#') || shape == stage => stage.to_owned(),
         Some(rate) => format!("{rate}/s"),
         None if shape == "1" => "1 user".to_owned(),
         None => format!("{shape} users"),
@@ -359,6 +359,7 @@ fn ends(figure: RateFigure) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use plimsoll_metrics::StageInfo;
+    use plimsoll_rules::Finding;
 
     use super::*;
 
@@ -397,7 +398,13 @@ mod tests {
         let sweep = run(&["1:30s", "8:30s"]);
         for (stage, name) in [("1:30s", "1 user"), ("8:30s", "8 users")] {
             assert_eq!(level_name(&sweep, stage), name);
+            assert_eq!(level_name(&sweep, name), name);
         }
+        // A finding named the notation, which no row of the table has.
+        let findings = vec![Finding::new(601).with("stage", "8:30s")];
+        let sweep = RunSummary { findings, ..sweep };
+        let shown = shown_summary(&shown_summary(&sweep)).into_owned();
+        assert_eq!(shown.findings[0].values["stage"], "8 users");
         assert_eq!(level_name(&run(&["@0.5:30s", "@1:30s"]), "@0.5:30s"), "0.5/s");
         for stages in
             [&["8:30s"][..], &["8:30s", "@1:30s"], &["1:30s", "1..8:30s"], &["1:30s", "sine:30s"]]

@@ -46,17 +46,20 @@ pub fn counted_stage(notation: &str, most: u64) -> Option<String> {
     Some(format!("{load}, -n {most}"))
 }
 
-/// The same run as people read it: its stage has a name. JSON, CSV and Prometheus have its
-/// notation.
+/// The same run as people read it: its stage has a name, and findings have the names of the levels.
+/// JSON, CSV and Prometheus have the notation.
 pub fn shown_summary(summary: &RunSummary) -> Cow<'_, RunSummary> {
-    let Some(name) = StageName::of_counted(summary) else { return Cow::Borrowed(summary) };
-    let mut named = summary.clone();
+    let (name, mut named) = (StageName::of_counted(summary), summary.clone());
+    let values = named.findings.iter_mut().flat_map(|finding| &mut finding.values);
+    values.filter(|(key, _)| *key == "stage").for_each(|(_, stage)| match &name {
+        Some(name) => name.replace_in(stage),
+        None => *stage = crate::levels::level_name(summary, stage),
+    });
+    let Some(name) = name else { return Cow::Owned(named) };
     let groups = named.results.by_stage.iter_mut().chain(&mut named.results.cells);
     let groups = groups.filter_map(|group| group.stage.as_mut());
     let processes = named.processes.iter_mut().filter_map(|process| process.stage.as_mut());
     let stages = named.metadata.stages.iter_mut().map(|stage| &mut stage.name);
     groups.chain(processes).chain(stages).for_each(|stage| name.replace_in(stage));
-    let values = named.findings.iter_mut().flat_map(|finding| &mut finding.values);
-    values.filter(|(key, _)| *key == "stage").for_each(|(_, stage)| name.replace_in(stage));
     Cow::Owned(named)
 }

@@ -193,7 +193,7 @@ const fn action_of_status(status: Option<u16>, has_models: bool) -> &'static str
         Some(401 | 403) => "set the right key with --key or PLIMSOLL_KEY",
         Some(404) => "check the path in the URL, --protocol and --model",
         Some(400 | 422) => "check the parameters that the message names",
-        Some(429) => "lower the rate, or raise the limit of the target",
+        Some(429) => "lower the load, or raise the limit of the target",
         Some(500..) => CHECK_LOG,
         _ => "check the request: the target rejects it",
     }

@@ -90,9 +90,9 @@ impl Seen<'_> {
         let (since, until) = self.summary.time_facts.span(self.name, kinds);
         let has_ended = until.is_some() && finding.values.contains_key("action");
         let when = match (since.map(seconds), until.map(seconds)) {
-            (Some(since), Some(until)) => Some(format!("between {since} and {until}")),
-            (Some(since), None) => Some(format!("since {since}")),
-            (None, Some(until)) => Some(format!("until {until}")),
+            (Some(since), Some(until)) => Some(format!("between {since} and {until} of the run")),
+            (Some(since), None) => Some(format!("since {since} of the run")),
+            (None, Some(until)) => Some(format!("until {until} of the run")),
             (None, None) => None,
         };
         let finding = finding.with_some("when", when);
@@ -140,6 +140,7 @@ impl Seen<'_> {
                 .with("n", count(failed))
                 .with("all", count(all))
                 .with("share", share(share_of(failed, all)))
+                .with_some("rejected", (counters.refused() > 0).then_some("were rejected"))
                 .with_some("message", self.message(&key))
                 .with("class", format!("{mostly}{class}"))
         })

@@ -6,15 +6,11 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "simulated times are small and positive")]
 
-use std::collections::BTreeMap;
-
 use super::{Moments, TimeFacts};
 use crate::catalog::{Counters, Metric};
 use crate::run_metadata::{LoadModel, RunEnd, RunMetadata, StageInfo};
-use crate::starts::FailedAt;
-use crate::timeline::{
-    RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes, bin,
-};
+use crate::starts::{FailedAt, FailedBy};
+use crate::timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes};
 
 /// The most false alarms, as a share of the runs.
 const FALSE_ALARMS: f64 = 0.001;
@@ -147,17 +143,18 @@ fn facts_with(model: Model, random: &mut Random, failed: FailedAt, ended: RunEnd
     let group = |second: usize| {
         let of_second = |at: f64| at as usize == second;
         let ended: Vec<_> = requests.iter().filter(|(_, end)| of_second(*end)).collect();
-        let mut bins: BTreeMap<u32, u64> = BTreeMap::new();
-        for (due, end) in &ended {
-            *bins.entry(bin(((end - due) * 1e9) as u64)).or_default() += 1;
-        }
-        let times = TimelineTimes { bins: bins.into_iter().collect(), ..TimelineTimes::default() };
+        let mut times: Vec<f64> = ended.iter().map(|(due, end)| 1e3 * (end - due)).collect();
+        times.sort_by(f64::total_cmp);
+        let median_ms = times.get(times.len() / 2).copied();
+        let times = TimelineTimes { median_ms, ..TimelineTimes::default() };
         let metrics = [Metric::ResponseTime, Metric::ServiceTime];
         let completed = ended.len() as u64;
+        let due = requests.iter().filter(|(due, _)| of_second(*due)).count() as u64;
         TimelineGroup {
             stage: stage.clone(),
             target: "gw".to_owned(),
-            due: requests.iter().filter(|(due, _)| of_second(*due)).count() as u64,
+            due,
+            sent: due,
             counters: Counters { completed, ..Counters::default() },
             times: metrics.map(|metric| (metric.key().to_owned(), times.clone())).into(),
             ..TimelineGroup::default()
@@ -289,6 +286,24 @@ fn the_requests_sent_after_the_last_good_one_show_an_outage() {
         let facts = facts_with(STATIONARY, &mut Random(61), failed, ended);
         let found = facts.outages.first().map(|outage| outage.failed);
         assert_eq!(found, expected, "{sentence}");
+    }
+}
+
+/// Failures of 1.1 s of 40 s that began after 0.7 s were said to have been there from the start.
+#[test]
+fn failures_that_chance_does_not_spread_have_their_first_and_their_last_moment() {
+    for (first, last, n, expected) in [
+        (7, 17, 2_000, (Some(0.7), Some(1.8))),
+        (7, 17, 10, (None, Some(1.8))),
+        (0, 17, 1_000, (None, Some(1.8))),
+        (390, 399, 1_000, (Some(39.0), None)),
+        (2, 395, 100, (None, None)),
+    ] {
+        let kinds = [(FailedBy::Timeout, (first, last, n))].into();
+        let failed = FailedAt { kinds, bad: [(first, [9, 0])].into(), ..FailedAt::default() };
+        let facts = facts_with(STATIONARY, &mut Random(71), failed, RunEnd::Complete);
+        let [span] = &facts.failures[..] else { panic!("{facts:?}") };
+        assert_eq!((span.since_s, span.until_s), expected, "{first} {last} {n}");
     }
 }
 

@@ -143,6 +143,7 @@ fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
         ("ISL", summary.metadata.input_tokens_asked),
         ("OSL", summary.metadata.output_tokens_asked),
     ];
+    let mut unconnected = stages.iter().map(|stage| stage.counters.unsent_in_stage);
     let asked = asked.map(|(name, asked)| asked.map(|n| format!("{name} {n:.0}")));
     let asked: Vec<_> = asked.into_iter().flatten().collect();
     let streams = has_streams(stages);
@@ -150,6 +151,7 @@ fn heading(summary: &RunSummary, stages: &[&Group]) -> String {
         (true, format!("percentiles: {time}")),
         (streams, "other times: medians".to_owned()),
         (streams && !asked.is_empty(), format!("requested: {}", asked.join(", "))),
+        (unconnected.any(|n| n > 0), "sent/s: requests with a connection".to_owned()),
         (true, NOTATION.to_owned()),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
@@ -188,8 +190,8 @@ fn row(name: String, group: &Group, metric: Metric, shown: &Shown) -> [String; H
         of(Metric::Ttft, &median),
         only(shown.ttfot, of(Metric::Ttfot, &median)),
         of(Metric::Tpot, &|times| format!("{mark}{}", median(times))),
-        length(shown, tokens.and_then(|tokens| Some(tokens.input_tokens?.mean))),
-        length(shown, tokens.and_then(|tokens| Some(tokens.output_tokens?.mean))),
+        length(shown, "", tokens.and_then(|tokens| Some(tokens.input_tokens?.mean))),
+        length(shown, mark, tokens.and_then(|tokens| Some(tokens.output_tokens?.mean))),
         service(group),
         of(metric, &median),
         only(shown.p90 && !shown.p95, time(1)),
@@ -229,8 +231,8 @@ fn only(is_shown: bool, text: String) -> String {
     if is_shown { text } else { String::new() }
 }
 
-fn length(shown: &Shown, part: Option<f64>) -> String {
-    only(shown.streams, part.map_or_else(String::new, |tokens| format!("{tokens:.0}")))
+fn length(shown: &Shown, mark: &str, part: Option<f64>) -> String {
+    only(shown.streams, part.map_or_else(String::new, |tokens| format!("{mark}{tokens:.0}")))
 }
 
 #[cfg(test)]
@@ -265,6 +267,16 @@ mod tests {
             let (achieved_rate_per_s, throughput_per_s) = (Some(30.0), Some(done));
             let rates = Rates { achieved_rate_per_s, throughput_per_s, ..Rates::default() };
             assert_eq!(completed(&Group { counters, rates, ..Group::default() }), shown, "{done}");
+        }
+    }
+    /// A rate of connected requests stood beside a share of all.
+    #[test]
+    fn the_heading_names_the_basis_of_the_rate_where_requests_got_no_connection() {
+        for (unsent_in_stage, is_named) in [(0, false), (4, true)] {
+            let counters = Counters { unsent_in_stage, ..Counters::default() };
+            let stage = Group { counters, ..Group::default() };
+            let text = heading(&RunSummary::default(), &[&stage]);
+            assert_eq!(text.contains("; sent/s: requests with a connection; "), is_named, "{text}");
         }
     }
 }
