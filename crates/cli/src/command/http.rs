@@ -214,7 +214,7 @@ fn row(url: &str, run: &FinishedRun, metric: Metric) -> [String; HEAD.len()] {
     [
         url.to_owned(),
         format::limited_rate(total.named_rate("throughput")),
-        format::share_of(total.rates.success_rate),
+        format::share_of(total.counters.ok_share()),
         format::or_dash(times.and_then(DistributionSummary::middle), |middle| {
             format::middle(&middle)
         }),

@@ -108,7 +108,7 @@ fn six_and_six_runs_are_judged_and_written_in_every_format() {
     let args = [&TIME[..], &files].concat();
     let output = runs.compare(&runs.fast, &runs.slow, &args).expect(1);
     for part in [
-        "compare: 6 + 6 runs, same machine, same plan (",
+        "compare: 6 + 6 runs, equal machines, same plan (",
         ", alternating in time",
         "FAIL: 1 of 1 gate failed: service_time.p50",
     ] {

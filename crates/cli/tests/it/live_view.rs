@@ -20,10 +20,10 @@ fn keys_work_and_q_ends_the_run_with_a_report() {
     terminal.press("?");
     terminal.wait_for("this help");
     terminal.press("?p");
-    terminal.wait_for("FROZEN");
+    terminal.wait_for("PAUSED");
     terminal.wait_without("this help");
     terminal.press("\x1b[A\x1bOPxyzp");
-    terminal.wait_without("FROZEN");
+    terminal.wait_without("PAUSED");
     for (size, text) in
         [((60, 20), "outcomes so far"), ((20, 5), "stage 1 of 1"), ((100, 30), "processes")]
     {

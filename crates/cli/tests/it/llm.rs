@@ -171,6 +171,10 @@ fn the_parts_of_a_prompt_that_are_not_sent_are_named_and_refused_if_strict() {
     let named = "origin (1), priority (2) of m.jsonl";
     let screen = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(screen.contains(named), "{}", output.stdout);
+    // The end of the file ended the load, and not the time.
+    let advice = "extend the input, which ended the load, to 20 requests per stage";
+    assert!(screen.contains(advice) && !screen.contains("(-d"), "{}", output.stdout);
+    assert!(output.stdout.lines().any(|line| line.starts_with("1, whole input ")), "{screen}");
     for row in
         ["sessions       3", "not used             1 origin", "                     2 priority"]
     {
@@ -308,6 +312,8 @@ fn a_sweep_of_doubling_users_ends_by_itself_in_one_folder() {
     let summary = fixture.summary();
     assert_eq!(summary.metadata.run.ended, RunEnd::Decided);
     assert!(output.stdout.contains("throughput stopped growing"), "{}", output.stdout);
+    // The level that began before the decision is no warm-up.
+    assert!(!output.stdout.contains("(warm-up"), "{}", output.stdout);
     let levels = fs::read_to_string(fixture.only_run().join("levels.json")).unwrap();
     let levels: serde_json::Value = serde_json::from_str(&levels).unwrap();
     let users: Vec<_> = levels["levels"]

@@ -207,7 +207,7 @@ fn a_stream_that_comes_event_by_event_is_intact() {
 /// The generator got the blame for this.
 #[test]
 fn a_proxy_that_merges_is_named() {
-    let sentence = "arrived in lumps of 10.0 events";
+    let sentence = "arrived merged, 10.0 events at a time";
     expect(Shape::Merged(10), StreamWord::Merged, sentence, |found| {
         // Ten events, 15 ms apart.
         let (events, over) = (found.events_per_read.unwrap(), found.over_ms.unwrap());
@@ -217,19 +217,19 @@ fn a_proxy_that_merges_is_named() {
 
 #[test]
 fn a_proxy_that_buffers_the_whole_answer_is_named() {
-    let sentence = "in one piece at their end";
+    let sentence = "buffered whole until their end";
     expect(Shape::Whole, StreamWord::BufferedWhole, sentence, |_| true);
 }
 
 #[test]
 fn nagles_algorithm_is_named() {
-    let sentence = "have pauses of 40 ms, the time of a delayed acknowledgment";
+    let sentence = "stalled for 40 ms, the time of a delayed acknowledgment";
     expect(Shape::Nagle, StreamWord::Stalled, sentence, |_| true);
 }
 
 #[test]
 fn a_pause_in_every_stream_is_said() {
-    let sentence = "streams stalled, for 5";
+    let sentence = "streams paused, for 5";
     expect(Shape::Pause, StreamWord::Intact, sentence, |found| {
         found.paused == found.judged && (490.0..600.0).contains(&found.pause_ms.unwrap())
     });

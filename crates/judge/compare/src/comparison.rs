@@ -207,7 +207,7 @@ fn unusable(run: &StoredRun) -> Option<String> {
         RunEnd::Complete => None,
         RunEnd::Interrupted => Some("was interrupted"),
         RunEnd::TooManyErrors => Some("was stopped because too many requests failed"),
-        RunEnd::Decided => Some("ended early because its comparison was decided"),
+        RunEnd::Decided => Some("was ended before its plan"),
         RunEnd::Aborted => Some("was aborted"),
         RunEnd::Unfinished => Some("did not finish"),
     };

@@ -29,7 +29,9 @@ pub(crate) fn change(kind: Margin, change: Option<f64>, interval: Option<(f64, f
         Margin::Points(_) => "pp",
     };
     let width = interval.map(|(low, high)| (high - low) * 100.0);
-    let decimals = match width.unwrap_or(1.0) {
+    // Without an interval the margin is the measure: 0.09 points keep one of 0.1.
+    let usual = if unit == "pp" { 0.1 } else { 1.0 };
+    let decimals = match width.unwrap_or(usual) {
         width if width < 0.02 => 3,
         width if width < 0.2 => 2,
         width if width < 20.0 => 1,
@@ -78,6 +80,7 @@ mod tests {
             (share, Some(0.5), Some((0.2, 0.9)), "+50% [+20, +90]"),
             (points, Some(0.0), Some((-0.000_04, 0.000_04)), "0.000pp [-0.004, +0.004]"),
             (share, Some(-0.5), None, "-50.0%"),
+            (points, Some(0.000_86), None, "+0.09pp"),
             (share, None, None, "-"),
         ] {
             assert_eq!(change(kind, value, interval), shown);

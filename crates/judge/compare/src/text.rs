@@ -30,7 +30,7 @@ impl Comparison {
         };
         names.retain(|name| *name != "plan");
         parts.push(if names.is_empty() {
-            "same machine".to_owned()
+            "equal machines".to_owned()
         } else {
             format!("different {}", names.join(", "))
         });

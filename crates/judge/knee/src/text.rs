@@ -11,7 +11,7 @@ use crate::report::{KneeReport, TargetKnee};
 use crate::result::{Kind, Load, Verdict};
 
 /// Legend of the table.
-const LEGEND: &str = "kept: share of requests within the objective, with its 98 % interval; a short probe can only prove a miss; p50 and later columns: last probe";
+const LEGEND: &str = "kept: share of requests within the objective, with its 98 % interval; a short probe can only prove a miss; p50 and later columns: last probe; capacity: up to half a step beyond the loads kept and missed";
 /// Maximum number of a target's loads on the screen.
 const SHOWN: usize = 12;
 

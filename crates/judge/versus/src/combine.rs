@@ -262,14 +262,17 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         .collect()
 }
 
-/// The findings of every round, the first one of each subject.
+/// The findings of every round: a difference before the load once, an overload with its round.
 fn setup(all: &[&TargetResult]) -> Vec<Finding> {
     let mut first = BTreeMap::new();
-    for finding in all.iter().flat_map(|target| &target.setup) {
-        let subject = ["what", "stage"].map(|name| finding.values.get(name));
-        first.entry((finding.code, subject)).or_insert(finding);
+    for (round, target) in (1..).zip(all) {
+        for finding in &target.setup {
+            let stage = finding.values.get("stage").map(|name| format!("{name} of round {round}"));
+            let subject = (finding.code, finding.values.get("what"), stage.clone());
+            first.entry(subject).or_insert_with(|| finding.clone().with_some("stage", stage));
+        }
     }
-    first.into_values().cloned().collect()
+    first.into_values().collect()
 }
 
 fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {
@@ -303,17 +306,36 @@ fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
     Some(Verdicts { matrix, different: all.iter().map(|verdicts| verdicts.different).sum() })
 }
 
-/// The mismatches of all rounds; the first one of each kind.
+/// The mismatches of all rounds: the mean over the pairs of one that every round has, or else the
+/// first one of its kind, with its round.
 fn mismatches(rounds: &[Versus]) -> Vec<WorkloadMismatch> {
-    let mut all: Vec<WorkloadMismatch> = Vec::new();
-    for found in rounds.iter().flat_map(|round| &round.workload_mismatch) {
-        if !all.iter().any(|known: &WorkloadMismatch| {
-            known.about == found.about && known.is_of(&found.target, &found.reference)
-        }) {
-            all.push(found.clone());
+    let mut all: Vec<(u32, Vec<&WorkloadMismatch>)> = Vec::new();
+    for (round, versus) in (1..).zip(rounds) {
+        for found in &versus.workload_mismatch {
+            let same = all.iter_mut().find(|(_, known)| {
+                known[0].about == found.about && known[0].is_of(&found.target, &found.reference)
+            });
+            match same {
+                Some((_, known)) => known.push(found),
+                None => all.push((round, vec![found])),
+            }
         }
     }
-    all
+    all.iter().map(|(round, found)| mismatch(*round, found, rounds.len())).collect()
+}
+
+fn mismatch(round: u32, found: &[&WorkloadMismatch], rounds: usize) -> WorkloadMismatch {
+    let first = found[0];
+    if found.len() < rounds {
+        let about = format!("{} (round {round})", first.about);
+        return WorkloadMismatch { about, ..first.clone() };
+    }
+    let pairs: u64 = found.iter().map(|one| one.pairs).sum();
+    let [of_target, of_reference] = found.iter().fold([0.0; 2], |[own, other]: [f64; 2], one| {
+        let weight = one.pairs as f64 / pairs.max(1) as f64;
+        [own + one.of_target * weight, other + one.of_reference * weight]
+    });
+    WorkloadMismatch { of_target, of_reference, pairs, ..first.clone() }
 }
 
 fn invalid(rounds: &[Versus]) -> Vec<String> {

@@ -32,17 +32,18 @@ pub(crate) fn finding(versus: &Versus) -> Option<Finding> {
     let found = versus.headline_added().find(|found| found.target == control.target)?;
     let (value, low, high) = found.measured()?;
     let p = found.p?;
+    let is_unclear = (LEVEL..UNCLEAR_LEVEL).contains(&p);
+    let name = if is_unclear || control.differs { "difference" } else { "unclear" };
     let finding = Finding::new(406)
         .with("control", &control.target)
         .with("reference", versus.reference())
-        .with("difference", format::difference(value / 1e6, low / 1e6, high / 1e6));
+        .with(name, format::difference(value / 1e6, low / 1e6, high / 1e6));
     if control.differs {
         return Some(finding.at(Level::Invalid));
     }
     let like = (p >= LEVEL).then(|| within_reach(versus, found, low.abs().max(high.abs())));
     let like = like.flatten();
-    ((LEVEL..UNCLEAR_LEVEL).contains(&p) || like.is_some())
-        .then(|| finding.with_some("target", like))
+    (is_unclear || like.is_some()).then(|| finding.with_some("target", like))
 }
 
 /// A target whose significant difference does not exceed the control's interval.

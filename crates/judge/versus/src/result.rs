@@ -462,8 +462,8 @@ impl Versus {
     }
 
     /// The best and the worst possible rank of each target by the headline figure: ties are targets
-    /// without a significant difference. Empty if the comparison is invalid. The upstream and
-    /// targets without results have no rank.
+    /// without a significant difference. Empty if no difference was tested, as in an invalid
+    /// comparison. The upstream and targets without results have no rank.
     pub(crate) fn ranks(&self) -> BTreeMap<&str, (usize, usize)> {
         let is_ranked = |target: &&TargetResult| {
             let own = target.own(self.headline).is_some_and(|own| own.count > 0);
@@ -474,7 +474,8 @@ impl Versus {
         };
         let ranked: Vec<&str> =
             self.targets.iter().filter(is_ranked).map(|target| &*target.name).collect();
-        if !self.invalid.is_empty() || ranked.len() < 2 || self.targets.len() < 3 {
+        let mut tested = self.claims.iter().filter(|claim| claim.about == self.headline.name());
+        if tested.next().is_none() || ranked.len() < 2 || self.targets.len() < 3 {
             return BTreeMap::new();
         }
         let ranks = ranks(ranked.len(), |one, other| self.order(ranked[one], ranked[other]));
@@ -543,7 +544,8 @@ pub struct WorkloadMismatch {
     /// Name of the target it is compared with.
     pub reference: String,
     /// Name of the feature: `content`, `token counts`, `reasoning`, `tool calls`, `content bytes`,
-    /// `output tokens`, `input tokens`, a status or a finish reason.
+    /// `output tokens`, `input tokens`, a status or a finish reason; followed by its first round,
+    /// like `content (round 2)`, if not all rounds have it.
     pub about: String,
     /// Whether the two numbers are shares of the answers; otherwise they are means per answer.
     pub is_share: bool,

@@ -16,7 +16,7 @@ pub struct Streams {
     pub paused: u64,
     /// Streams that stalled for 40 ms: Nagle's algorithm combined with delayed acknowledgements.
     pub stalled: u64,
-    /// Streams whose events came in lumps.
+    /// Streams whose events came several at a time.
     pub merged: u64,
     /// Streams whose events all came in one piece, at the end.
     pub buffered_whole: u64,
@@ -46,15 +46,15 @@ impl Streams {
     pub fn shapes(&self) -> [(&'static str, u64); 6] {
         [
             ("cut", self.cut),
-            ("stalled", self.paused),
-            ("waited 40ms", self.stalled),
-            ("in lumps", self.merged),
-            ("in one piece", self.buffered_whole),
+            ("paused", self.paused),
+            ("stalled 40ms", self.stalled),
+            ("merged", self.merged),
+            ("buffered whole", self.buffered_whole),
             ("read late", self.read_late),
         ]
     }
 
-    /// The most frequent fault as a table cell, such as `40 in lumps`; `intact` without faults.
+    /// The most frequent fault as a table cell, such as `40 merged`; `intact` without faults.
     pub(crate) fn cell(&self) -> String {
         let most = self.shapes().into_iter().rev().max_by_key(|(_, count)| *count);
         match most.filter(|(_, count)| *count > 0) {
@@ -82,5 +82,29 @@ impl Streams {
             read_late: sum.read_late + round.read_late,
             judged: sum.judged + round.judged,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `paused` was shown as "stalled", and `stalled` as "waited 40ms".
+    #[test]
+    fn a_shape_has_the_name_of_its_field() {
+        let streams = Streams {
+            cut: 1,
+            paused: 2,
+            stalled: 3,
+            merged: 4,
+            buffered_whole: 5,
+            read_late: 6,
+            ..Streams::default()
+        };
+        let json = serde_json::to_value(streams).unwrap();
+        for (shape, count) in streams.shapes() {
+            let field = shape.trim_end_matches(" 40ms").replace(' ', "_");
+            assert_eq!(json[&field], count, "{shape}");
+        }
     }
 }

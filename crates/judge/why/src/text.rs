@@ -58,7 +58,7 @@ fn shown(table: &Table) -> Vec<String> {
 }
 
 fn of_load(load: &Load) -> Table {
-    let mut table = Table::new(["stage", "users", "sent/s", "completed/s", "in flight", "backlog"]);
+    let mut table = Table::new(["stage", "users", "sent/s", "done/s", "in flight", "backlog"]);
     let backlog = Some(load.backlog).filter(|_| load.model == LoadModel::Open);
     table.row([
         cut(&load.stage, NAME),

@@ -35,8 +35,8 @@ pub(crate) fn interval(
     if low * (count as f64) < 1.0 || (1.0 - high) * (count as f64) < 1.0 {
         return Err(NoIntervalReason::BeyondExtremes);
     }
-    let low = whole.nearest_rank(low).ok_or(NoIntervalReason::TooFewSamples)?;
-    let high = whole.nearest_rank(high).ok_or(NoIntervalReason::TooFewSamples)?;
+    let ends = whole.nearest_rank(low).zip(whole.nearest_rank(high));
+    let (low, high) = ends.ok_or(NoIntervalReason::BeyondExtremes)?;
     Ok(Interval {
         low: low.as_millis_f64(),
         high: high.as_millis_f64(),

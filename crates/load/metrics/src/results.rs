@@ -193,8 +193,7 @@ pub struct LimitedFigure {
 type Printed = (&'static str, &'static str, BoundedFigure);
 
 /// The rates that are counted as figures, and their titles.
-const COUNTED_RATES: [(&str, &str); 2] =
-    [("achieved_rate", "sent/s"), ("throughput", "completed/s")];
+const COUNTED_RATES: [(&str, &str); 2] = [("achieved_rate", "sent/s"), ("throughput", "done/s")];
 
 impl Results {
     /// The refused figures of the measured stages. The maximum of the completed requests is exact,

@@ -92,7 +92,7 @@ impl Snapshot {
         q: f64,
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<Interval, NoIntervalReason> {
-        let value = whole.quantile(q).ok_or(NoIntervalReason::TooFewSamples)?;
+        let value = whole.quantile(q).ok_or(NoIntervalReason::BeyondExtremes)?;
         // If many values equal the percentile, the share up to it may be the same in every batch.
         // Then only the share below it shows that they came in a burst.
         let limit = bucket_index(value.as_u64());

@@ -9,7 +9,7 @@ mod verdict;
 pub use chapters::environment;
 use chapters::{policy_sentence, task_ends, task_label};
 use plimsoll_metrics::{
-    Counters, Group, Level, Metric, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime,
+    Counters, Group, Level, QUANTILES, RunMetadata, RunSummary, TaskGroup, TaskTime,
 };
 pub use servers::figure_text;
 pub use verdict::{item as finding_item, run_bounds, run_findings, run_notes, run_verdict};
@@ -36,7 +36,6 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     screen.stands_out(verdict::of_levels(summary, &[Level::Note]));
     screen.stands_out(verdict::notes(summary));
     facts(&mut screen, summary);
-    screen.details(details(summary));
     chapters::add(&mut screen, summary);
     let (tone, text) = run_verdict(summary);
     screen.verdict(tone, &text);
@@ -69,12 +68,6 @@ fn facts(screen: &mut Screen, summary: &RunSummary) {
     if let Some(limit) = bottleneck(summary, true) {
         screen.fact(&limit);
     }
-}
-
-/// Figures of the whole run, below the facts of a file.
-fn details(summary: &RunSummary) -> Vec<String> {
-    let figures = headline_figures(summary);
-    std::iter::once(figures).chain(bottleneck(summary, false)).collect()
 }
 
 /// The bottleneck: where it is known, or where it is not.
@@ -122,39 +115,18 @@ fn title(summary: &RunSummary) -> String {
 
 /// How long the load was that is measured. Moments in a run count from its start, in the warm-up.
 fn load_time(metadata: &RunMetadata) -> String {
-    let [load, warmup] =
-        [false, true].map(|warmup| format::seconds(load_seconds(metadata, warmup)));
-    let warmup = if metadata.stages.iter().any(|stage| stage.warmup) {
-        format!(" (warm-up {warmup})")
-    } else {
-        String::new()
-    };
-    format!("{load} of load{warmup}")
-}
-
-fn load_seconds(metadata: &RunMetadata, warmup: bool) -> f64 {
-    let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
-    stages.map(|stage| stage.duration_s).sum()
+    // A level that the end of a sweep cut off counts for no total, but is not a warm-up.
+    let [load, warmup]: [f64; 2] = [false, true].map(|warmup| {
+        let stages = metadata.stages.iter().filter(|stage| stage.warmup == warmup);
+        let named = stages.filter(|stage| stage.name.starts_with('w') == warmup);
+        named.map(|stage| stage.duration_s).sum()
+    });
+    let warmup = Some(warmup).filter(|warmup| *warmup > 0.0);
+    let warmup = warmup.map(|warmup| format!(" (warm-up {})", format::seconds(warmup)));
+    format!("{} of load{}", format::seconds(load), warmup.unwrap_or_default())
 }
 
 // The figures of a whole run in sentences.
-
-/// Figures that a file lists beside [`requests`] and [`goodput`]: rates, the main times and tokens,
-/// with their limits.
-fn headline_figures(summary: &RunSummary) -> String {
-    let total = &summary.results.total;
-    if total.counters.scheduled == 0 {
-        return "No requests were scheduled outside of warm-up.".to_owned();
-    }
-    let mut sentences = Vec::from_iter((total.duration_s > 0.0).then(|| rates(total)));
-    sentences.extend(match summary.metadata.headline_time() {
-        Metric::ServiceTime => times(total, Metric::ServiceTime, "Service time"),
-        metric => times(total, metric, "Response time (from the intended start)"),
-    });
-    sentences.extend(times(total, Metric::Ttft, "TTFT"));
-    sentences.extend(tokens(total));
-    sentences.join(" ")
-}
 
 /// Every outcome by count, if there are any of it. They may end after the time in which they are
 /// due.
@@ -162,7 +134,7 @@ fn requests(total: &Group) -> String {
     let counters = &total.counters;
     let mut outcomes = vec![format!("{} ok", format::count(counters.ok()))];
     let others = [
-        (counters.refused(), "refused (4xx)"),
+        (counters.refused(), "rejected (4xx)"),
         (counters.failed, "failed"),
         (counters.wrongly_decided(), "with another policy decision than expected"),
         (counters.timed_out, "timed out"),
@@ -180,29 +152,6 @@ fn requests(total: &Group) -> String {
     format!("{} {unit}{within}: {}.", format::count(counters.scheduled), outcomes.join(", "))
 }
 
-fn rates(total: &Group) -> String {
-    let planned = total.rates.planned_rate_per_s;
-    let planned = planned.map(|rate| format!("planned {}, ", format::digits(rate)));
-    format!(
-        "Requests per second: {}sent {}, completed {}.",
-        planned.unwrap_or_default(),
-        format::limited_rate(total.named_rate("achieved_rate")),
-        format::limited_rate(total.named_rate("throughput")),
-    )
-}
-
-fn times(total: &Group, metric: Metric, title: &str) -> Option<String> {
-    let times = total.distribution(metric)?;
-    let headline =
-        QUANTILES.iter().filter(|quantile| ["p50", "p95", "p99"].contains(&quantile.key));
-    let mut figures: Vec<_> = headline
-        .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
-        .map(|(label, figure)| format!("{label} {}", format::limited_time(Some(figure))))
-        .collect();
-    figures.push(format!("max {}", format::limited_time(Some(times.max_figure()))));
-    Some(format!("{title} {}.", figures.join(", ")))
-}
-
 /// The good requests, and what makes one.
 fn goodput(summary: &RunSummary) -> Option<String> {
     let (total, bounds) = (&summary.results.total, summary.metadata.goodput.as_ref()?);
@@ -217,23 +166,4 @@ fn goodput(summary: &RunSummary) -> Option<String> {
     Some(format!(
         "Goodput {rate} per second: {good} of {judged} requests ({share}) kept {bounds}{ours}."
     ))
-}
-
-/// Output tokens per second, separately for each source of the count.
-fn tokens(total: &Group) -> Option<String> {
-    let rates = &total.rates;
-    let sources = [
-        (rates.output_token_rate_reported_per_s, "reported by the target"),
-        (rates.output_token_rate_estimated_per_s, "counted from content events"),
-    ];
-    let parts: Vec<_> = sources
-        .into_iter()
-        .filter_map(|(rate, source)| Some((rate.filter(|rate| *rate > 0.0)?, source)))
-        .map(|(rate, source)| format!("{} output tokens/s {source}", format::digits(rate)))
-        .collect();
-    let unknown = match total.counters.completed_without_tokens {
-        0 => String::new(),
-        answers => format!(", excluding {} responses without a count", format::count(answers)),
-    };
-    (!parts.is_empty()).then(|| format!("{}{unknown}.", parts.join(", ")))
 }

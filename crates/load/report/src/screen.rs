@@ -121,8 +121,6 @@ pub struct Screen {
     sections: Vec<Section>,
     stands_out: Vec<Item>,
     facts: Vec<String>,
-    /// Sentences that a file has, and no screen.
-    details: Vec<String>,
     next: Vec<String>,
     /// Chapters that a file has, and no screen.
     chapters: Vec<Chapter>,
@@ -144,7 +142,6 @@ impl Screen {
             sections: Vec::new(),
             stands_out: Vec::new(),
             facts: Vec::new(),
-            details: Vec::new(),
             next: Vec::new(),
             chapters: Vec::new(),
             more: None,
@@ -182,11 +179,6 @@ impl Screen {
         if !rows.table.rows.is_empty() {
             self.sections.push(Section::table(&one_line(heading), rows));
         }
-    }
-
-    /// Adds sentences that only a file has.
-    pub fn details(&mut self, sentences: impl IntoIterator<Item = String>) {
-        self.details.extend(sentences.into_iter().map(|sentence| one_line(&sentence)));
     }
 
     /// Adds a chapter, unless it is empty; only a file shows it.
@@ -261,7 +253,6 @@ impl Screen {
         self.sections.extend(other.sections);
         self.stands_out.extend(other.stands_out);
         self.facts.extend(other.facts);
-        self.details.extend(other.details);
         self.next.extend(other.next);
         self.chapters.extend(other.chapters);
         self.more = self.more.or(other.more);
@@ -347,10 +338,9 @@ impl Screen {
             }
         }
         blocks.push(self.standing_out(plan, width));
-        let details = if plan.whole { &self.details[..] } else { &[] };
         let more: Vec<String> = self.left_out().filter(|_| !plan.whole).into_iter().collect();
         let facts = [more, self.facts.clone()].concat();
-        for texts in [&facts[..], details, &self.next[..plan.next]] {
+        for texts in [&facts[..], &self.next[..plan.next]] {
             let wrapped = texts.iter().flat_map(|text| hanging(text, width));
             blocks.push(wrapped.map(Line::plain).collect());
         }

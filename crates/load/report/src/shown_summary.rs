@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use plimsoll_measure::Nanos;
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{RunEnd, RunSummary};
 
-/// The name of a stage that was to end with a number of requests. Its notation says how long it
-/// might have lasted, `64:1h`, which says nothing of it: it is named by its load and that number as
-/// it is typed, `64, -n 1000`.
+/// The name of a stage that a number of requests or the end of its input ended. Its notation says
+/// how long it might have lasted, `64:1h`, which says nothing of it: it is named by its load and
+/// its end, `64, -n 1000` or `64, whole input`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageName {
     notation: String,
@@ -19,15 +18,17 @@ impl StageName {
     pub fn of_counted(summary: &RunSummary) -> Option<Self> {
         let mut measured = summary.results.by_stage.iter().filter(|stage| !stage.warmup);
         let (stage, None) = (measured.next()?, measured.next()) else { return None };
-        let most = summary.metadata.max_requests?;
-        let notation = stage.stage.clone()?;
-        let (_, length) = notation.rsplit_once(':')?;
-        let length: Nanos = length.parse().ok()?;
-        let is_over = stage.duration_s >= length.as_secs_f64();
-        if is_over && stage.counters.scheduled < most {
-            return None;
-        }
-        let name = counted_stage(&notation, most)?;
+        let (notation, run) = (stage.stage.clone()?, &summary.metadata.run);
+        let name = match summary.metadata.max_requests {
+            Some(most) if !stage.has_lasted() || stage.counters.scheduled >= most => {
+                counted_stage(&notation, most)?
+            }
+            None if !stage.has_lasted() && run.ended == RunEnd::Complete => {
+                let (load, _) = notation.rsplit_once(':').filter(|_| run.stopped.is_none())?;
+                format!("{load}, whole input")
+            }
+            _ => return None,
+        };
         Some(Self { notation, name })
     }
 

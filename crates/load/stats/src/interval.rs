@@ -46,8 +46,8 @@ pub struct Estimate {
 /// The reason why a figure has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoIntervalReason {
-    /// Too few samples for the percentile itself.
-    TooFewSamples,
+    /// Too few samples for the figure itself: their number, and the number that it needs.
+    TooFewSamples(u64, u64),
     /// The order in time of the samples is not known.
     UnknownOrder,
     /// Fewer than [`BATCHES_NEEDED`] batches of a stage.
@@ -60,7 +60,9 @@ impl NoIntervalReason {
     /// The reason in words.
     pub fn words(self) -> String {
         match self {
-            Self::TooFewSamples => "too few samples for the percentile".to_owned(),
+            Self::TooFewSamples(count, needed) => {
+                format!("{count} samples are too few: {needed} are needed")
+            }
             Self::UnknownOrder => "the order in time of the samples is not known".to_owned(),
             Self::TooFewBatches => format!(
                 "a stage is too short: an interval needs {BATCHES_NEEDED} batches of a second or more"

@@ -58,7 +58,7 @@ fn difference_of(
     let target = Sums::total(batches.iter().map(|batch| batch.0));
     let reference = Sums::total(batches.iter().map(|batch| batch.1));
     if target.below <= 0.0 || (both && reference.below <= 0.0) {
-        return Err(NoIntervalReason::TooFewSamples);
+        return Err(NoIntervalReason::TooFewSamples(0, 1));
     }
     let residuals: Vec<f64> = batches
         .iter()
@@ -110,7 +110,8 @@ mod tests {
         assert!((found.value - 5.0).abs() < 1e-9);
         assert!(found.interval.half_width() < 1e-6 && found.p_zero < 1e-6, "{found:?}");
         let nothing = vec![(sums(1.0, 0.0), sums(1.0, 5.0)); 20];
-        assert_eq!(difference(&nothing, Looks::Once), Err(NoIntervalReason::TooFewSamples));
+        let too_few = NoIntervalReason::TooFewSamples(0, 1);
+        assert_eq!(difference(&nothing, Looks::Once), Err(too_few));
         assert_eq!(difference(&batches[..5], Looks::Once), Err(NoIntervalReason::TooFewBatches));
     }
 }

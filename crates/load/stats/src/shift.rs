@@ -92,7 +92,12 @@ impl Shift {
     /// # Errors
     /// Why the interval is missing.
     pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
-        let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
+        let (count, needed) = (self.pairs() as u64, samples_needed(q));
+        if count < needed {
+            return Err(NoIntervalReason::TooFewSamples(count, needed));
+        }
+        // There is no value where the percentile is a turn without an end.
+        let value = self.value(q).ok_or(NoIntervalReason::BeyondExtremes)?;
         let at_value = self.test(q, value)?;
         self.looks.check(&at_value.variance)?;
         let (lowest, highest) = self.extremes().ok_or(NoIntervalReason::BeyondExtremes)?;
@@ -299,8 +304,9 @@ mod tests {
     fn what_cannot_be_known_is_refused() {
         let refused = |shift: Shift, q| shift.estimate(q).err();
         assert_eq!(refused(shifted(7), 0.5), Some(NoIntervalReason::TooFewBatches));
-        assert_eq!(refused(shifted(40), 0.99), Some(NoIntervalReason::TooFewSamples));
-        assert_eq!(refused(Shift::new(Vec::new()), 0.5), Some(NoIntervalReason::TooFewSamples));
+        let too_few = |count, needed| Some(NoIntervalReason::TooFewSamples(count, needed));
+        assert_eq!(refused(shifted(40), 0.99), too_few(800, 1_000));
+        assert_eq!(refused(Shift::new(Vec::new()), 0.5), too_few(0, 20));
         // All slow values of both targets stand in one batch each: how often that happens is not
         // known.
         let quick = || BatchPair { target: vec![1.0; 100], reference: vec![1.0; 100] };

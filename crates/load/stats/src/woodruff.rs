@@ -68,7 +68,8 @@ impl Batched {
     /// # Errors
     /// Why the interval is missing.
     pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
-        let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
+        let too_few = NoIntervalReason::TooFewSamples(self.count() as u64, samples_needed(q));
+        let value = self.value(q).ok_or(too_few)?;
         if self.looks == Looks::Always {
             return self.estimate_always(q, value);
         }
@@ -81,8 +82,8 @@ impl Batched {
         if low * count < 1.0 || (1.0 - high) * count < 1.0 {
             return Err(NoIntervalReason::BeyondExtremes);
         }
-        let low = nearest_rank(&self.ascending, low).ok_or(NoIntervalReason::TooFewSamples)?;
-        let high = nearest_rank(&self.ascending, high).ok_or(NoIntervalReason::TooFewSamples)?;
+        let ends = nearest_rank(&self.ascending, low).zip(nearest_rank(&self.ascending, high));
+        let (low, high) = ends.ok_or(NoIntervalReason::BeyondExtremes)?;
         Ok(Estimate {
             value,
             interval: Interval { low, high },

@@ -47,7 +47,7 @@ pub struct Figures {
     /// Those of them with a status or an error class, by it; the sum over passes.
     #[serde(default)]
     pub errors_by_kind: BTreeMap<String, u64>,
-    /// Length of the measured window.
+    /// Length of the measured window; the sum over passes.
     #[serde(default)]
     pub seconds: f64,
     /// Expected answers per second of wall time. If it is refused, it is a lower bound.
@@ -171,16 +171,6 @@ impl Figures {
             policy_correctness: total.rates.policy_correctness,
             ..Self::default()
         })
-    }
-
-    /// Number of answers in the window of the rate.
-    pub fn answers(&self) -> Option<u64> {
-        let answers = (self.requests_per_s?.value * self.seconds).round();
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a count of answers, of which there were fewer than 2^63"
-        )]
-        (answers >= 0.0).then_some(answers as u64)
     }
 
     /// The number of expected answers.
@@ -329,7 +319,7 @@ impl Figures {
             errors: passes.iter().map(|f| f.errors).sum(),
             expected: Some(passes.iter().map(|f| f.expected()).sum()),
             errors_by_kind: sum(passes.iter().flat_map(|f| f.errors_by_kind.clone())),
-            seconds: passes.iter().map(|f| f.seconds).reduce(f64::min).unwrap_or(0.0),
+            seconds: passes.iter().map(|f| f.seconds).sum(),
             requests_per_s,
             planned_per_s: middle(|f| f.planned_per_s),
             mean_ms,
@@ -459,15 +449,18 @@ mod tests {
         Figures { errors_by_kind, ..Figures::default() }.error_kinds()
     }
 
-    /// The kinds have the counts of all passes, as the errors have.
+    /// All counts are of all passes, and so is the length beside them.
     #[test]
-    fn kinds_of_errors_are_summed_over_passes() {
-        let pass = |of_429, of_503| {
+    fn counts_are_summed_over_passes() {
+        let pass = |requests, of_429, of_503| {
             let kinds = [("429".to_owned(), of_429), ("503".to_owned(), of_503)];
-            Figures { errors: of_429 + of_503, errors_by_kind: kinds.into(), ..Figures::default() }
+            let (errors, errors_by_kind) = (of_429 + of_503, kinds.into());
+            Figures { requests, errors, errors_by_kind, seconds: 30.0, ..Figures::default() }
         };
-        let all = Figures::median(&[&pass(3_349, 0), &pass(3_796, 1), &pass(582, 0)]);
+        let all =
+            Figures::median(&[&pass(3_370, 3_349, 0), &pass(3_800, 3_796, 1), &pass(582, 582, 0)]);
         assert_eq!((all.errors, &*all.error_kinds().unwrap()), (7_728, "429: 7,727, 503: 1"));
+        assert_eq!((all.expected(), all.requests, all.seconds), (24, 7_752, 90.0));
     }
 
     /// 4,425 refusals, 1,678 of them expected by the policy; 2,747 answers were decided wrongly.

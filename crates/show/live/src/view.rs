@@ -110,7 +110,7 @@ fn name(model: &Model, width: usize) -> String {
 
 /// The stage, and the rest of the run: requests if a number of them ends it, otherwise time.
 fn place(model: &Model, look: Look) -> String {
-    let frozen = if look.frozen { "FROZEN (p goes on)  " } else { "" };
+    let frozen = if look.frozen { "PAUSED (p resumes)  " } else { "" };
     let (stages, duration) = (model.facts.stages.len(), model.facts.duration());
     let stage = model.present().map_or("", |stage| stage.name.as_str());
     let stage = format!("stage {} of {stages} {stage}", model.stage + 1);
@@ -168,7 +168,7 @@ fn draw_keys(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
         return;
     }
     let next = if model.parts.len() > 1 { "   tab next part" } else { "" };
-    let freeze = if look.frozen { "p go on" } else { "p freeze" };
+    let freeze = if look.frozen { "p resume" } else { "p pause" };
     let text = format!(" q end and report   {freeze}{next}   ? help");
     panel_lines(&[Line::styled(text, DIM)], area, buf);
 }

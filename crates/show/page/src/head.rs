@@ -74,7 +74,8 @@ impl<'a> Named<'a> {
 
 /// Targets if there are several, load, machine and time.
 pub(crate) fn facts(metadata: &RunMetadata) -> Markup {
-    let stages = metadata.stages.iter().filter(|stage| !stage.warmup);
+    // Those after the end of a sweep did not begin.
+    let stages = metadata.stages.iter().filter(|stage| !stage.warmup && stage.duration_s > 0.0);
     let load = distinct(stages.clone().map(|stage| &*stage.name));
     let length: f64 = stages.map(|stage| stage.duration_s).sum();
     html! {
@@ -126,7 +127,7 @@ pub(crate) fn cards(summary: &RunSummary) -> Markup {
     let time = summary.metadata.headline_time();
     html! {
         div.cards {
-            (card("requests/s", &[("", limited_rate(total.named_rate("throughput")))]))
+            (card("done/s", &[("", limited_rate(total.named_rate("throughput")))]))
             @if let Some(tokens) = tokens_per_second(total) {
                 (card("tokens/s", &[("", tokens)]))
             }

@@ -215,23 +215,28 @@ fn a_target_that_was_down_in_one_round_fails_all_rounds() {
     );
 }
 
-/// The load of a round is over when the next one begins, so that none hides an overload.
+/// The load of a round is over when the next one begins, so that none hides an overload. Its counts
+/// are those of one round, beside sums over all.
 #[test]
-fn an_overload_in_any_round_is_named() {
+fn an_overload_in_any_round_is_named_with_its_round() {
     let simulation = Simulation { seconds: 20, ..simulation() };
     let quiet = judge(&simulation.facts(), &simulation.blocks());
     let mut facts = simulation.facts();
     let overload = Finding::new(OVERLOAD).with("stage", "@100:20s").with("share", "28%");
     facts.targets[3].setup.push(overload.with("backlog", 237).of(Some("b")));
     let overloaded = judge(&facts, &simulation.blocks());
-    for rounds in [
-        [overloaded.clone(), quiet.clone()],
-        [quiet, overloaded.clone()],
-        [overloaded.clone(), overloaded],
+    for (rounds, numbers) in [
+        ([overloaded.clone(), quiet.clone()], &[1][..]),
+        ([quiet, overloaded.clone()], &[2]),
+        ([overloaded.clone(), overloaded], &[1, 2]),
     ] {
         let shown = on_screen(&combine(&rounds).unwrap());
-        assert_eq!(shown.matches("PL209  b: @100:20s").count(), 1, "{shown}");
-        assert!(shown.contains("DONE: b: @100:20s"), "{shown}");
+        assert_eq!(shown.matches("PL209  b: ").count(), numbers.len(), "{shown}");
+        for number in numbers {
+            let named = format!("PL209  b: @100:20s of round {number}: 28% of the planned rate");
+            assert!(shown.contains(&named), "{shown}");
+        }
+        assert!(shown.contains("DONE: b: @100:20s of round "), "{shown}");
         assert!(!shown.contains("2-3"), "{shown}");
     }
 }

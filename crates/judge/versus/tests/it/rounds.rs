@@ -4,7 +4,7 @@ use plimsoll_metrics::RunEnd;
 use plimsoll_report::Style;
 use plimsoll_report::screen::Rest;
 use plimsoll_rules::Finding;
-use plimsoll_versus::{Figure, Kind, Versus, combine, judge, screen};
+use plimsoll_versus::{Figure, Kind, Versus, WorkloadMismatch, combine, judge, screen};
 
 use crate::screens::{full, summary};
 use crate::simulation::{Simulation, direct, microseconds, target};
@@ -94,15 +94,36 @@ fn a_round_without_a_difference_leaves_the_mean_open_and_every_round_has_its_row
     assert!(row("2 a ").contains("  -  "), "{table}");
 }
 
+/// By hand: 100 pairs with 10 % and 300 with 30 % are 400 with 25 %.
+#[test]
+fn a_mismatch_is_of_all_rounds_or_of_its_round() {
+    let mismatch = |about: &str, of_target, pairs| {
+        let [target, reference, about] = ["a", "direct", about].map(str::to_owned);
+        let (is_share, of_reference) = (true, 0.0);
+        WorkloadMismatch { target, reference, about, is_share, of_target, of_reference, pairs }
+    };
+    let mut rounds = rounds(&[90.0, 90.0]);
+    rounds[0].workload_mismatch = vec![mismatch("content", 0.1, 100)];
+    rounds[1].workload_mismatch =
+        vec![mismatch("content", 0.3, 300), mismatch("reasoning", 0.5, 300)];
+    let versus = combine(&rounds).unwrap();
+    let [content, reasoning] = &versus.workload_mismatch[..] else { panic!("{versus:?}") };
+    assert!((content.of_target - 0.25).abs() < 1e-12 && content.pairs == 400, "{content:?}");
+    assert_eq!((&*content.about, &*reasoning.about), ("content", "reasoning (round 2)"));
+    let shown = screen(&versus, &summary(RunEnd::Complete), Rest::Flag).whole(Style::plain(400));
+    let said = "content in 25.00% instead of 0%, reasoning (round 2) in 50.00% instead of 0%";
+    assert!(shown.contains(said), "{shown}");
+}
+
 /// Counts of a single round would contradict the sums in the table.
 #[test]
 fn what_only_the_last_round_shows_has_its_number() {
     let versus = combine(&rounds(&[90.0, 90.0])).unwrap();
     let mut last = summary(RunEnd::Complete);
-    let stalled = Finding::new(301).with("n", 20).with("all", 109).with("mean", "514ms");
-    last.findings = vec![stalled.of(Some("a")), Finding::new(601)];
+    let paused = Finding::new(301).with("n", 20).with("all", 109).with("mean", "514ms");
+    last.findings = vec![paused.of(Some("a")), Finding::new(601)];
     let shown = screen(&versus, &last, Rest::Flag).whole(Style::plain(400));
     assert!(shown.contains("versus: 1 target against direct, 2 rounds, 40s"), "{shown}");
-    assert!(shown.contains("PL301  round 2: a: 20 of 109 streams stalled"), "{shown}");
+    assert!(shown.contains("PL301  round 2: a: 20 of 109 streams paused"), "{shown}");
     assert!(shown.contains("times are means of 2 rounds") && !shown.contains("601"), "{shown}");
 }

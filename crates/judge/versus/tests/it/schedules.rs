@@ -79,10 +79,10 @@ fn stalls_of_40_ms_are_not_put_on_the_other_targets() {
     // The measured value stays in the file.
     assert!(versus.disturbance[0].matters);
     // Every output shows the shape, by target.
-    let cell = "4,000 waited 40ms";
+    let cell = "4,000 stalled 40ms";
     assert!(full(&versus, 120).contains(cell));
     assert!(csv(&versus).lines().any(|line| line.starts_with("a,direct,") && line.contains(cell)));
-    let line = "plimsoll_versus_streams{target=\"a\",shape=\"waited 40ms\"} 4000";
+    let line = "plimsoll_versus_streams{target=\"a\",shape=\"stalled 40ms\"} 4000";
     assert!(prometheus(&versus).contains(line), "{}", prometheus(&versus));
     // A few stalls do not explain the difference.
     facts.targets[2].streams = Some(Streams { stalled: 40, ..streams });

@@ -72,6 +72,7 @@ fn a_refused_comparison_says_why_and_claims_nothing() {
     let text = check("short", &judge(&short.facts(), &short.blocks()), RunEnd::Complete);
     let why = "no difference could be measured: a stage is too short: an interval needs 8 batches";
     assert!(last(&text).contains(why), "{text}");
+    assert!(!text.contains("rank"), "a tie is a result, too: {text}");
     let off = Simulation::new(targets);
     let text = check("invalid", &judge(&off.facts(), &off.blocks()), RunEnd::Complete);
     assert!(last(&text).starts_with("INVALID: direct' and direct are the same target"), "{text}");
@@ -125,7 +126,7 @@ fn up_to_eight_targets_have_room() {
         assert!(text.lines().count() <= 23 && !text.contains("more targets"), "{text}");
         let begins = |start: String| text.lines().any(|line| line.starts_with(&start));
         assert!(names[..count - 1].iter().all(|name| begins(format!("{name}  "))), "{text}");
-        assert!(count == 2 || text.contains("900 waited 40ms"), "{text}");
+        assert!(count == 2 || text.contains("900 stalled 40ms"), "{text}");
         let failed = format!("PL201  {}: 2,000 of 2,000 requests (100%) failed", names[count - 2]);
         assert!(text.lines().nth(2).unwrap().starts_with(&failed) || begins(failed), "{text}");
         assert!(text.contains("2,000 connect_refused"), "{text}");

@@ -24,8 +24,8 @@ fn the_text_has_the_answer_first_and_each_suspect_with_its_figures() {
     expect_test::expect![[r"
         Bottleneck at 100/s: the gateway, 0.99 of 1 CPU.
           fix: give it more CPUs, or lower the rate
-          stage   users  sent/s  completed/s  in flight
-          50:10s   50.0     100          100       49.0
+          stage   users  sent/s  done/s  in flight
+          50:10s   50.0     100     100       49.0
           part              process  state  CPUs  of  waits      busiest thread
           generator        plimsoll  clear  0.20   4   0.00  plimsoll-main 0.20
           gateway           gateway   FULL  0.99   1   0.11         worker 0.97

@@ -9,41 +9,52 @@ use super::{measured, stage_name};
 use crate::bounded_figure::Refusal;
 use crate::distribution::QUANTILES;
 use crate::results::{Group, LimitedFigure};
-use crate::run_metadata::RunEnd;
+use crate::run_metadata::{RunEnd, RunInfo};
 use crate::summary::RunSummary;
 
 /// Half of the interval of a rate, as a share of it, that is named.
 const HALF_WIDTH: f64 = 0.1;
 
+/// A figure that too few responses leave open, its stage, and the seconds and requests of a stage
+/// that would give enough.
+type Open<'s> = (Finding, &'s Group, [f64; 2]);
+
 pub(super) fn findings(summary: &RunSummary) -> Vec<Finding> {
     let too_few = too_few(summary);
     let uncertain: Vec<_> =
         measured(summary).filter_map(|stage| uncertain_rate(summary, stage)).collect();
-    // One advice for all: the length that each of them needs.
-    let needed = too_few.iter().chain(&uncertain).map(|(_, needed)| *needed).fold(0.0, f64::max);
-    let few = too_few.into_iter().map(|(finding, _)| advised(summary, finding, needed));
-    let uncertain = uncertain.into_iter().take(1);
-    let uncertain = uncertain.map(|(finding, _)| advised(summary, finding, needed));
+    // One advice for all: as much as each of them needs.
+    let needed = too_few
+        .iter()
+        .chain(&uncertain)
+        .fold([0.0; 2], |most: [f64; 2], open| [most[0].max(open.2[0]), most[1].max(open.2[1])]);
+    let few = too_few.into_iter().map(|open| advised(summary, open, needed));
+    let uncertain = uncertain.into_iter().take(1).map(|open| advised(summary, open, needed));
     few.chain(open_percentile(summary)).chain(uncertain).collect()
 }
 
-/// Adds the length of a stage, unless the load is a number of requests or a trace, or was cut off.
-fn advised(summary: &RunSummary, finding: Finding, needed: f64) -> Finding {
-    let is_trace = summary.metadata.stages.iter().any(|stage| stage.name == "trace");
-    let is_whole = summary.metadata.run.ended != RunEnd::Interrupted;
-    let by_count = finding.values.contains_key("requests");
-    finding.with_some("time", (!by_count && !is_trace && is_whole).then(|| format!("{needed}s")))
+/// Adds the remedy: more of what ended the stage, which is time, a number of requests, or the
+/// input. A load that was cut off has none.
+fn advised(summary: &RunSummary, open: Open<'_>, [seconds, requests]: [f64; 2]) -> Finding {
+    let RunInfo { ended, stopped, .. } = &summary.metadata.run;
+    let (finding, stage, _) = open;
+    let by_time = stage.has_lasted();
+    let by_count = !by_time && *ended == RunEnd::Complete && stopped.is_none();
+    let is_limited = summary.metadata.max_requests.is_some();
+    let time = (by_time && *ended != RunEnd::Interrupted).then(|| format!("{seconds}s"));
+    finding
+        .with_some("time", time)
+        .with_some("requests", (by_count && is_limited).then_some(requests))
+        .with_some("listed", (by_count && !is_limited).then_some(requests))
 }
 
-/// A stage has too few responses for a percentile without its wide interval; with the seconds that
-/// give enough.
-fn too_few(summary: &RunSummary) -> Option<(Finding, f64)> {
+/// A stage has too few responses for a percentile without its wide interval.
+fn too_few(summary: &RunSummary) -> Option<Open<'_>> {
     let metric = summary.metadata.headline_time();
     let times =
         measured(summary).filter_map(|stage| Some((stage, stage.distribution(metric)?.count)));
-    let (stage, n) = times.min_by_key(|(_, n)| *n)?;
     let needed = samples_needed(QUANTILES[0].q);
-    let by_count = summary.metadata.max_requests.is_some();
+    let (stage, n) = times.min_by_key(|(_, n)| *n).filter(|(_, n)| *n < needed)?;
     // Those of the first moment count to no rate.
     let known = stage.rates.throughput_per_s.map_or(n as f64, |rate| rate * stage.duration_s);
     let known = if known > 0.0 { known.min(n as f64) } else { n as f64 };
@@ -51,9 +62,9 @@ fn too_few(summary: &RunSummary) -> Option<(Finding, f64)> {
         .with("figure", QUANTILES[0].label)
         .with("needed", count(needed))
         .with("n", count(n))
-        .with("stage", stage_name(stage))
-        .with_some("requests", by_count.then_some(needed));
-    (n < needed).then(|| (finding, (stage.duration_s * needed as f64 / known).ceil()))
+        .with("stage", stage_name(stage));
+    let seconds = (stage.duration_s * needed as f64 / known).ceil();
+    Some((finding, stage, [seconds, needed as f64]))
 }
 
 /// A headline figure that unfinished requests leave open.
@@ -73,8 +84,8 @@ fn open_percentile(summary: &RunSummary) -> Option<Finding> {
     Some(finding.with("figure", format!("{title} {label}")))
 }
 
-/// A rate with a wide interval; with the seconds that make it narrow.
-fn uncertain_rate(summary: &RunSummary, stage: &Group) -> Option<(Finding, f64)> {
+/// A rate with a wide interval.
+fn uncertain_rate<'s>(summary: &RunSummary, stage: &'s Group) -> Option<Open<'s>> {
     let rate = stage.named_rate("throughput")?;
     let [low, high] = rate.interval?;
     let half = (rate.value - low).max(high - rate.value) / rate.value.max(f64::MIN_POSITIVE);
@@ -85,6 +96,7 @@ fn uncertain_rate(summary: &RunSummary, stage: &Group) -> Option<(Finding, f64)>
         .with("stage", stage_name(stage));
     // Chance falls with the root of the length, the error at its edges with the length.
     let order = if is_closed(summary, stage) { 2 } else { 1 };
-    let needed = (stage.duration_s * (half / HALF_WIDTH).powi(order)).ceil();
-    (half > HALF_WIDTH && rate.value > 0.0).then_some((finding, needed))
+    let needed = [stage.duration_s, stage.counters.scheduled as f64];
+    let needed = needed.map(|now| (now * (half / HALF_WIDTH).powi(order)).ceil());
+    (half > HALF_WIDTH && rate.value > 0.0).then_some((finding, stage, needed))
 }

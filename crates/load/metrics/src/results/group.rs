@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use plimsoll_measure::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -97,6 +98,13 @@ pub struct TokenRate {
 }
 
 impl Group {
+    /// Whether its stage lasted as long as its notation says, like `8:30s` or `8:30s#2`.
+    pub fn has_lasted(&self) -> bool {
+        let notation = self.stage.as_ref().and_then(|name| name.split('#').next());
+        let length = notation.and_then(|notation| notation.rsplit_once(':')?.1.parse().ok());
+        length.is_some_and(|length: Nanos| self.duration_s >= 0.99 * length.as_secs_f64())
+    }
+
     /// The results of the given counts, without labels.
     pub(super) fn from_stats(stats: &GroupStats, duration_s: f64) -> Result<Self, MetricsError> {
         let mut distributions = BTreeMap::new();

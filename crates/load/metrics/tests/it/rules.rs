@@ -1340,21 +1340,38 @@ fn texts_have_their_evidence() {
     }
 }
 
-/// The user of an interrupted load asked for more already.
+/// More time does not help where a number of requests or the end of a file ended the load, and the
+/// user of an interrupted load asked for more already.
 #[test]
-fn a_load_that_was_cut_off_gets_no_advice_on_its_length() {
-    for (ended, fix) in
-        [(RunEnd::Complete, "measure 50s per stage (-d 50s)"), (RunEnd::Interrupted, "")]
-    {
+fn the_advice_is_more_of_what_ended_the_load() {
+    let (complete, time) = (RunEnd::Complete, "measure 50s per stage (-d 50s)");
+    let input = "extend the input, which ended the load, to 5000 requests per stage";
+    let number = "send 5000 requests per stage (-n 5000)";
+    for (ended, lasted_s, stage, limit, stopped, fix) in [
+        (complete, 10.0, "@100:10s", None, None, time),
+        (complete, 10.0, "@100:10s#2", None, None, time),
+        (RunEnd::Interrupted, 10.0, "@100:10s", None, None, ""),
+        (RunEnd::Interrupted, 2.0, "@100:10s", None, None, ""),
+        // A list of prompts, and a trace.
+        (complete, 2.0, "@100:10s", None, None, input),
+        (complete, 10.0, "trace", None, None, input),
+        (complete, 2.0, "@100:1h", Some(ALL), None, number),
+        (complete, 10.0, "@100:10s", Some(5_000), None, time),
+        (complete, 2.0, "@100:10s", None, Some("spent 75 tokens of 64"), ""),
+    ] {
         let mut run = sound();
         run.metadata.run.ended = ended;
+        run.metadata.run.stopped = stopped.map(str::to_owned);
+        run.metadata.max_requests = limit;
         groups(&mut run, |group| {
+            group.stage = group.stage.as_ref().map(|_| stage.to_owned());
+            group.duration_s = lasted_s;
             group.rates.throughput_per_s = Some(10.0);
             group.rate_intervals.insert("throughput_per_s".to_owned(), [5.0, 15.0]);
         });
         run.find();
         let found = run.findings.iter().find(|finding| finding.code == 603).unwrap();
-        assert_eq!(found.fix(), fix);
+        assert_eq!(found.fix(), fix, "{stage} {ended:?}");
     }
 }
 

@@ -3,13 +3,12 @@
 pub(super) use answers::policy_sentence;
 pub use health::environment;
 use plimsoll_metrics::{
-    DisturbedWindow, Group, InstrumentHealth, RunEnd, RunMetadata, RunSummary, TargetInfo,
-    ValueSummary,
+    DisturbedWindow, Group, InstrumentHealth, RunEnd, RunInfo, RunSummary, TargetInfo, ValueSummary,
 };
 pub(super) use tasks::{ends as task_ends, label as task_label};
 
 use crate::format::{self, count, or_dash, time};
-use crate::run_screen::{load_seconds, load_time};
+use crate::run_screen::{bottleneck, load_time};
 use crate::screen::{Chapter, Screen};
 use crate::table::Table;
 
@@ -47,7 +46,7 @@ fn shards(summary: &RunSummary) -> Chapter {
     chapter
 }
 
-const WARMUP: &str = "Warm-up (in no total and no threshold)";
+const UNCOUNTED: &str = "Warm-up and cut-off levels (in no total and no threshold)";
 
 /// A label of a group, and the group.
 type Labelled<'a> = (&'a str, &'a Group);
@@ -63,7 +62,7 @@ fn groups(screen: &mut Screen, summary: &RunSummary) {
         screen.chapter(chapter);
     }
     screen.chapter(times::breakdown_chapter(summary));
-    let measured = shown.iter().filter(|(title, _)| *title != WARMUP);
+    let measured = shown.iter().filter(|(title, _)| *title != UNCOUNTED);
     let measured: Vec<_> = measured.flat_map(|(_, groups)| groups).copied().collect();
     screen.chapter(times::intervals_chapter(summary, &measured));
     screen.chapter(marks(&shown));
@@ -99,7 +98,7 @@ fn sections(summary: &RunSummary) -> Vec<(&'static str, Vec<Labelled<'_>>)> {
         ("Categories", categories),
         ("Targets", several(targets)),
         ("Operations", operations),
-        (WARMUP, warmups),
+        (UNCOUNTED, warmups),
     ]
 }
 
@@ -119,21 +118,15 @@ fn chapter(summary: &RunSummary) -> Chapter {
     let mut chapter = Chapter::new("Run");
     chapter.list(targets.chain([
         ("started", Some(format::utc(run.started_unix_ns))),
-        ("load", Some(whole_load_time(&summary.metadata))),
+        ("load", Some(load_time(&summary.metadata))),
         ("seed", Some(run.seed.to_string())),
         ("shard", (run.shard != "0/1").then(|| run.shard.clone())),
         ("probe requests", (run.probes > 0).then(|| run.probes.to_string())),
-        ("ended", Some(ended(run.ended).to_owned())),
+        ("ended", Some(ended(run))),
+        ("bottleneck", bottleneck(summary, false)),
         ("plimsoll", Some(run.tool_version.clone())),
     ]));
     chapter
-}
-
-/// How long the load was: what is measured, and the warm-up before it.
-fn whole_load_time(metadata: &RunMetadata) -> String {
-    let warmup = load_seconds(metadata, true);
-    let load = load_time(metadata);
-    if warmup > 0.0 { format!("{load} after {} of warm-up", format::seconds(warmup)) } else { load }
 }
 
 fn describe(target: &TargetInfo) -> String {
@@ -150,15 +143,19 @@ fn describe(target: &TargetInfo) -> String {
     parts.join(", ")
 }
 
-const fn ended(ended: RunEnd) -> &'static str {
-    match ended {
+fn ended(run: &RunInfo) -> String {
+    if let Some(why) = &run.stopped {
+        return format!("STOPPED: {why}");
+    }
+    let words = match run.ended {
         RunEnd::Complete => "complete",
         RunEnd::Interrupted => "INTERRUPTED: the figures cover the time until then",
         RunEnd::TooManyErrors => "STOPPED: too many errors",
         RunEnd::Decided => "ended early: the comparison was decided",
         RunEnd::Aborted => "ABORTED",
         RunEnd::Unfinished => "NOT FINISHED",
-    }
+    };
+    words.to_owned()
 }
 
 // Tokens of requests: lengths, reasoning, and tokens per second of a user, per group.

@@ -128,6 +128,12 @@ fn a_number_of_requests_names_the_stage_that_it_ended() {
     // Ctrl-C ended it, or time.
     summary.metadata.max_requests = Some(4_001);
     assert!(shown(&summary, 80).contains("\n8, -n 4001 "), "{}", shown(&summary, 80));
+    // The end of a file ended it, or a budget.
+    let mut of_file = summary.clone();
+    of_file.metadata.max_requests = None;
+    assert!(shown(&of_file, 80).contains("\n8, whole input "), "{}", shown(&of_file, 80));
+    of_file.metadata.run.stopped = Some("spent 75 tokens of 64".to_owned());
+    assert!(shown(&of_file, 80).contains("\n8:1h "), "{}", shown(&of_file, 80));
     summary.results.by_stage.iter_mut().for_each(|stage| stage.duration_s = 3_600.0);
     assert!(shown(&summary, 80).contains("\n8:1h "), "{}", shown(&summary, 80));
 }
@@ -270,7 +276,7 @@ fn what_nobody_may_answer_is_said_with_the_first_message_and_the_fix() {
     check("refused", &summary);
     let text = shown(&summary, 80);
     assert!(text.contains("status 401: \\u{1b}[2JIncorrect"), "{text}");
-    assert!(text.contains("0 ok, 4,000 refused (4xx)."), "{text}");
+    assert!(text.contains("0 ok, 4,000 rejected (4xx)."), "{text}");
 }
 
 #[test]
@@ -370,7 +376,6 @@ fn a_file_begins_with_the_verdict_and_ends_with_its_chapters() {
     let notes = vec!["a note".to_owned()];
     screen.rows("", Rows { table, notes, most: 9, unusable: &["[X]"], ..Rows::default() });
     screen.fact("a fact");
-    screen.details(["a detail".to_owned()]);
     screen.chapter(Chapter::new("empty"));
     let mut chapter = Chapter::new("Machine");
     chapter.list([("CPU", Some("a \x1b[2Jchip".to_owned())), ("steal", None)]);
@@ -392,8 +397,6 @@ row      12ms (-8%)
   a note
 
 a fact
-
-a detail
 
 Machine
   CPU  a \\u{1b}[2Jchip

@@ -56,6 +56,19 @@ fn an_invalid_run_is_marked_before_any_figure() {
     golden("report-invalid.txt", &report);
 }
 
+/// A sweep is decided, but compares nothing; and a level that it cut off is no warm-up.
+#[test]
+fn the_end_of_a_sweep_is_named_by_its_reason() {
+    let mut metadata = metadata();
+    (metadata.run.ended, metadata.run.stopped) = (RunEnd::Decided, Some("it is flat".to_owned()));
+    metadata.stages[2].warmup = true;
+    let report = plain(&summary(metadata, health()));
+    assert!(report.contains("\n  ended     STOPPED: it is flat\n"), "{report}");
+    assert!(!report.contains("comparison") && !report.contains("after 1s of"), "{report}");
+    assert!(report.lines().next().unwrap().ends_with(", 10s of load (warm-up 1s)"), "{report}");
+    assert!(report.contains("\n  @100:10s (cut off)  "), "{report}");
+}
+
 /// Words that are wider than the page cannot be helped: there are none here.
 #[test]
 fn at_any_width_no_line_is_wider_than_the_page_and_no_word_is_broken() {
@@ -98,7 +111,7 @@ fn a_run_without_a_single_request_is_still_a_report() {
     let nothing = Recorder::new(Vec::new()).take();
     let summary =
         RunSummary::build(metadata(), InstrumentHealth::default(), &nothing, &[]).unwrap();
-    assert!(plain(&summary).contains("No requests were scheduled outside of warm-up."));
+    assert!(plain(&summary).contains("0 of 0 requests ok"), "{}", plain(&summary));
 }
 
 #[test]

@@ -26,8 +26,8 @@ pub(super) const TTFT_P99: Column = ("TTFT p99", |r| time(r, |f| f.ttft_p99_ms))
 pub(super) const GAP_P99: Column = ("gap p99", |r| time(r, |f| f.gap_p99_ms));
 pub(super) const ERRORS: Column =
     ("Errors", |r| shown_cell(r, |f| Some([f.errors, f.requests]), errors));
-/// The answers that the rate counts, in the window of [`SECONDS`].
-pub(super) const ANSWERS: Column = ("Reqs", |r| shown_cell(r, Figures::answers, count));
+/// The expected answers of all passes, in the time of [`SECONDS`].
+pub(super) const ANSWERS: Column = ("Reqs", |r| shown_cell(r, |f| Some(f.expected()), count));
 pub(super) const SECONDS: Column =
     ("Secs", |r| shown_cell(r, |f| Some(f.seconds).filter(|s| *s > 0.0), digits));
 /// The size of an answer with its head.

@@ -56,7 +56,7 @@ const MB_PER_S: Column =
     ("MB/s", |r| columns::beside_rate(r, |f| Some(digits(f.megabytes_per_s?))));
 const GBIT_PER_S: Column =
     ("Gbit/s", |r| columns::beside_rate(r, |f| Some(digits(f.megabytes_per_s? * 8.0 / 1e3))));
-const TOTAL: Column = ("Total", |r| columns::beside_rate(r, |f| Some(count(f.answers()?))));
+const TOTAL: Column = ("Total", columns::ANSWERS.1);
 
 fn side_by_side(results: &[MeasurementResult]) -> Section {
     let columns = &[

@@ -183,7 +183,7 @@ fn the_place_in_the_run_is_told() {
     line(&at(140, false), &["stage 3 of 3 8:20s  0:10 left of 2:30"]);
     line(&at(140, false), &["planned", "8 at once"]);
     line(&at(151, false), &["waiting for 7 responses"]);
-    line(&at(141, true), &["FROZEN (p goes on)  ending, 7 in flight"]);
+    line(&at(141, true), &["PAUSED (p resumes)  ending, 7 in flight"]);
 }
 
 /// 3 s and 30 requests into a run that ends after 40 requests, however long its stages are.

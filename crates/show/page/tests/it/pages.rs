@@ -218,9 +218,7 @@ fn the_page_begins_with_facts_and_cards() {
     made.0.metadata.environment.cpu_count = Some(2);
     let html = html_of(&made, None);
     let head = html.split("<main>").next().unwrap();
-    for fact in
-        ["llama-3.1-8b", "http://127.0.0.1/gateway", "@2:4s", "logical CPUs 2", "requests/s"]
-    {
+    for fact in ["llama-3.1-8b", "http://127.0.0.1/gateway", "@2:4s", "logical CPUs 2", "done/s"] {
         assert!(head.contains(fact), "{fact}");
     }
     // Pooled figures of several targets describe none of them.
@@ -233,6 +231,10 @@ fn a_sweep_begins_with_its_curve_and_has_its_answer_on_top() {
     let html = |stages| html_of(&run(stages, 4, &["gateway"], 40), None);
     assert!(!html(2).contains("id=\"levels\""), "one of two is warm-up");
     let html = html(4);
+    let mut ended = run(4, 4, &["gateway"], 40);
+    ended.0.metadata.stages[3].duration_s = 0.0;
+    let load = "<dd>@2:4s, @3:4s, 8s measured</dd>";
+    assert!(html_of(&ended, None).contains(load), "a level that never began");
     let levels = data(&html, "levels");
     assert_eq!(texts(&levels["rows"], "level"), ["2/s", "3/s", "4/s"]);
     // 160 requests in 4 s.
@@ -272,7 +274,7 @@ fn every_chart_has_a_title_a_text_and_its_numbers() {
 fn rates_are_those_of_the_requests() {
     let made = run(2, 4, &["direct", "gateway"], 40);
     let rates = &data(&html_of(&made, None), "rates");
-    assert_eq!(numbers(&rates["rows"], "sent"), [80.0; 8]);
+    assert_eq!(numbers(&rates["rows"], "dispatched"), [80.0; 8]);
     let mut errors = [0.0; 8];
     errors[2] = 80.0;
     assert_eq!(numbers(&rates["rows"], "errors"), errors);

@@ -15,7 +15,7 @@ const HEADINGS: [&str; 13] = [
     "done/s",
     "peak",
     "ok",
-    "refused",
+    "rejected",
     "failed",
     "timeout",
     "tokens/s",
@@ -84,7 +84,7 @@ const ACCOUNTING_HEADINGS: [&str; 10] = [
     "",
     "scheduled",
     "= completed",
-    "+ refused",
+    "+ rejected",
     "+ failed",
     "+ timed out",
     "+ cancelled",
@@ -98,8 +98,12 @@ pub(super) fn accounting_chapter(summary: &RunSummary) -> Chapter {
     let mut table = Table::new(ACCOUNTING_HEADINGS);
     for group in &summary.results.by_stage {
         let name = group.stage.as_deref().unwrap_or_default();
-        let label = if group.warmup { format!("{name} (warm-up)") } else { name.to_owned() };
-        table.row(accounting_row(label, &group.counters));
+        let mark = match (group.warmup, name.starts_with('w')) {
+            (false, _) => "",
+            (true, true) => " (warm-up)",
+            (true, false) => " (cut off)",
+        };
+        table.row(accounting_row(format!("{name}{mark}"), &group.counters));
     }
     if summary.results.by_target.len() > 1 {
         for group in &summary.results.by_target {
