@@ -149,12 +149,9 @@ impl Limit {
     /// core of the load marks rates only), the limit, the status, and for a rate the share of it
     /// that is reached at least, as the generator can only have held it back.
     pub(crate) fn row(&self, metric: &str, result: Option<&MeasurementResult>) -> [String; 5] {
-        let is_marked = |result: &MeasurementResult| {
-            self.of.more_is_better() || result.why_unusable().is_some()
-        };
         let cell = or_dash(result, |result| match self.cell(result) {
-            cell if is_marked(result) => columns::marked(result, &cell),
-            cell => cell,
+            cell if !self.of.more_is_better() && result.why_unusable().is_none() => cell,
+            cell => columns::marked(result, &cell),
         });
         let rate = result.filter(|_| self.of.more_is_better());
         let rate = rate.and_then(MeasurementResult::throughput);

@@ -47,7 +47,7 @@ fn the_text_fits_a_terminal_however_much_was_watched() {
         case.counters().failed = 100;
     });
     let level = |users| Case::level(users).without("upstream");
-    for case in vec![crowded, saturated(), Case::empty(), level(1), level(2)] {
+    for case in [crowded, saturated(), Case::empty(), level(1), level(2)] {
         let shown = text(&case.why());
         let wide = shown.lines().find(|line| line.chars().count() > 80);
         assert!(shown.lines().count() <= 24 && wide.is_none(), "{wide:?}\n{shown}");
