@@ -199,7 +199,7 @@ fn an_interrupted_run_and_one_that_was_stopped() {
     let aborted = ended_by(RunEnd::Aborted);
     check("aborted", &aborted);
     let text = shown(&aborted, 80);
-    assert!(text.contains("\nINVALID: Stopped early after 21s: aborted; "), "{text}");
+    assert!(text.contains("\nINVALID: Stopped early after 21s of the run: aborted; "), "{text}");
     assert!(text.ends_with("(PL108; measurement: invalid)\n"), "{text}");
 }
 
