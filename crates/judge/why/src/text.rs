@@ -13,6 +13,8 @@ const WIDTH: usize = 80;
 const LISTED: usize = 8;
 /// Width of the name column.
 const NAME: usize = 24;
+/// The answer for a load with hardly any successful response.
+const FAILED: &str = "Not judged: most requests failed.";
 
 /// Formats the finding, the load, a row per process, and the split.
 pub fn text(why: &Why) -> String {
@@ -23,6 +25,8 @@ pub fn text(why: &Why) -> String {
             lines
         }
         None if why.load.is_none() => vec!["No finished stage to judge.".to_owned()],
+        // A load at its limit has a bottleneck, known or not, unless it is not judged.
+        None if why.load.iter().any(|load| load.at_limit) => vec![FAILED.to_owned()],
         None => vec!["No bottleneck found.".to_owned()],
     };
     lines.extend(why.load.iter().flat_map(|load| shown(&of_load(load))));
@@ -32,9 +36,8 @@ pub fn text(why: &Why) -> String {
     lines.extend(why.split.iter().flat_map(|split| shown(&of_split(split))));
     let reason = why.no_split.filter(|reason| *reason != NoSplit::NoSource);
     let reason = reason.map(|reason| reason.name().replace('_', " "));
-    lines.extend(
-        reason.iter().flat_map(|reason| labelled("where requests wait is unknown", reason)),
-    );
+    let unknown = reason.iter().flat_map(|why| labelled("where requests wait is unknown", why));
+    lines.extend(unknown);
     lines.extend(why.own_word.iter().flat_map(|own| shown(&of_own_word(own))));
     printable(&(lines.join("\n") + "\n")).into_owned()
 }
