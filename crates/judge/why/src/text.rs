@@ -16,6 +16,13 @@ const UNSHOWN: &str = "No bottleneck shown: two levels of users would show wheth
   fix: add a level of half the users or fewer (-c 4,8)";
 /// Width of the name column.
 const NAME: usize = 24;
+/// The answer for a load with hardly any successful response.
+const FAILED: &str = "Not judged: most requests failed.";
+
+/// Whether hardly any request succeeded: an open load that fell behind has a finding.
+fn has_failed(load: &Load) -> bool {
+    load.throughput_per_s <= load.sent_per_s / 2.0
+}
 
 /// Formats the finding, the load, a row per process, and the split.
 pub fn text(why: &Why) -> String {
@@ -27,6 +34,7 @@ pub fn text(why: &Why) -> String {
         }
         None if why.load.is_none() => vec!["No finished stage to judge.".to_owned()],
         None if why.answer == Answer::Unknown => UNSHOWN.lines().map(str::to_owned).collect(),
+        None if why.load.iter().any(has_failed) => vec![FAILED.to_owned()],
         None => vec!["No bottleneck found.".to_owned()],
     };
     lines.extend(why.load.iter().flat_map(|load| shown(&of_load(load))));
@@ -36,9 +44,8 @@ pub fn text(why: &Why) -> String {
     lines.extend(why.split.iter().flat_map(|split| shown(&of_split(split))));
     let reason = why.no_split.filter(|reason| *reason != NoSplit::NoSource);
     let reason = reason.map(|reason| reason.name().replace('_', " "));
-    lines.extend(
-        reason.iter().flat_map(|reason| labelled("where requests wait is unknown", reason)),
-    );
+    let unknown = reason.iter().flat_map(|why| labelled("where requests wait is unknown", why));
+    lines.extend(unknown);
     lines.extend(why.own_word.iter().flat_map(|own| shown(&of_own_word(own))));
     printable(&(lines.join("\n") + "\n")).into_owned()
 }

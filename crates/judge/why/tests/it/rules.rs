@@ -356,6 +356,10 @@ fn a_failing_load_has_no_bottleneck() {
         })
     };
     assert_eq!([0, 400, 600].map(|completed| full(completed).code()), [None, None, Some(502)]);
+    // Its gateway is full, so that "no bottleneck" would be wrong.
+    let shown = plimsoll_why::text(&full(0).why());
+    assert!(shown.starts_with("Not judged: most requests failed.\n"), "{shown}");
+    assert!(plimsoll_why::text(&Case::open(100).why()).starts_with("No bottleneck found.\n"));
 }
 
 #[test]
