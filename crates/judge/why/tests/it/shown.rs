@@ -46,9 +46,10 @@ fn the_text_fits_a_terminal_however_much_was_watched() {
         case.counters().rejected = 900;
         case.counters().failed = 100;
     });
-    let level = |users| Case::level(users).without("upstream");
-    for case in [crowded, saturated(), Case::empty(), level(1), level(2)] {
-        let shown = text(&case.why());
+    let shown = |case: Case| text(&case.why());
+    let level = |users| shown(Case::level(users).without("upstream"));
+    let others = [shown(saturated()), shown(Case::empty())];
+    for shown in others.into_iter().chain([shown(crowded), level(1), level(2)]) {
         let wide = shown.lines().find(|line| line.chars().count() > 80);
         assert!(shown.lines().count() <= 24 && wide.is_none(), "{wide:?}\n{shown}");
         let first = ["Bottleneck at ", "No bottleneck ", "No finished stage to judge."];
