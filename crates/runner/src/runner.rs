@@ -176,8 +176,9 @@ impl Runner {
         let mut both = stages.iter().zip(&self.metadata.stages);
         let is_longer = both.any(|(stage, planned)| stage.duration_s > planned.duration_s);
         let answers = self.run.plan().limits.answers_per_user.filter(|_| is_longer);
-        let why = |n| format!("the load is longer than planned, for {n} responses of each user");
-        self.metadata.notes.extend(answers.map(why));
+        self.metadata.notes.extend(answers.map(|answers| {
+            format!("the load is longer than planned, for {answers} responses of each user")
+        }));
         self.metadata.stages = stages;
         let found = secrets::for_probe(&report, self.run.plan(), &self.secrets);
         self.metadata.notes.extend(found);

@@ -143,7 +143,6 @@ pub fn compare(
         }
     };
     let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
-    let usual_judged = usual && options.regress.is_none() && obstacles.is_empty();
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         verdict: if obstacles.is_empty() {
@@ -159,12 +158,12 @@ pub fn compare(
         new: new.iter().map(RunRef::of).collect(),
         same_machine: SameMachine { same: differs.is_empty(), differs },
         alternating: alternating(base, new),
+        notes: notes(base, new, usual && options.regress.is_none() && obstacles.is_empty()),
         obstacles,
         usual_gates: usual,
         gates: results,
         cells,
         times,
-        notes: notes(base, new, usual_judged),
     })
 }
 
