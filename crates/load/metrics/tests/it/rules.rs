@@ -1346,7 +1346,7 @@ fn texts_have_their_evidence() {
 fn the_advice_is_more_of_what_ended_the_load() {
     let (complete, time) = (RunEnd::Complete, "measure 50s per stage (-d 50s)");
     let input = "extend the input, which ended the load, to 5000 requests per stage";
-    let number = "send 5000 requests per stage (-n 5000)";
+    let number = "send 5000 requests per stage (-n counts all stages)";
     for (ended, lasted_s, stage, limit, stopped, fix) in [
         (complete, 10.0, "@100:10s", None, None, time),
         (complete, 10.0, "@100:10s#2", None, None, time),
