@@ -54,8 +54,8 @@ pub(crate) struct Flags {
     #[command(flatten)]
     traffic: TrafficFlags,
     /// First look at a target: about ten requests for each scenario, one after another, instead of
-    /// the profile's load and its thresholds. Reports whether the requests of each scenario were ok;
-    /// exit code 1 if not
+    /// the profile's load and its thresholds. Reports whether the requests of each scenario were
+    /// ok; exit code 1 if not
     #[arg(long, conflicts_with_all = ["stages", "max-requests"])]
     smoke: bool,
     /// Send one request of each scenario and print it with its answer, instead of the load

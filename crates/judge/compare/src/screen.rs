@@ -15,9 +15,8 @@ const SPARE: usize = 1;
 /// Maximum number of changed parts shown; the file has all.
 const CELLS: usize = 20;
 
-// Remedies for a target that failed in the new runs alone, other unusable runs, and differences.
-const REPAIR: &str = "repair the target, then run the new side again";
-const AGAIN: &str = "run it again without this fault";
+// Remedies for unusable runs and for differences.
+const AGAIN: &str = "remove the cause, then run that side again";
 const ALLOW: &str = "run both sides alike, or allow it: --allow-different";
 
 impl Comparison {
@@ -53,11 +52,10 @@ impl Comparison {
 
     /// Differences that were not allowed, and unusable runs before them, each with its remedy.
     fn obstacles(&self) -> Vec<Item> {
-        let again = if self.verdict == Verdict::Fail { REPAIR } else { AGAIN };
         let refused = self.same_machine.differs.iter().filter(|found| !found.allowed);
         let allow: Vec<_> = refused.map(|found| format!("{ALLOW} {}", found.name)).collect();
         let unusable = self.obstacles.len().saturating_sub(allow.len());
-        let fixes = std::iter::repeat_n(again.to_owned(), unusable).chain(allow);
+        let fixes = std::iter::repeat_n(AGAIN.to_owned(), unusable).chain(allow);
         let items = self.obstacles.iter().zip(fixes);
         items.map(|(why, fix): (&String, String)| Item::new(Tone::Bad, why).fix(&fix)).collect()
     }

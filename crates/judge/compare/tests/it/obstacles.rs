@@ -42,7 +42,7 @@ fn a_target_that_fails_in_a_new_run_fails_the_comparison() {
     assert!(sentence.starts_with("FAIL: ") && sentence.contains(why), "{sentence}");
     assert_eq!(found.verdict, Verdict::Fail);
     let text = found.text(1_000);
-    assert!(text.contains("fix: repair the target, then run the new side again"), "{text}");
+    assert!(text.contains("fix: remove the cause, then run that side again"), "{text}");
     assert!(!text.contains("gates") && !text.contains("--allow-different"), "{text}");
     assert!(found.junit(true).unwrap().contains("<failure"));
     new[0].summary.metadata.run.ended = RunEnd::TooManyErrors;
@@ -59,7 +59,7 @@ fn refused(change: impl Fn(&mut StoredRun), says: &str, name: &str) {
     let found = compare(&base, &new, &options(&THREE)).unwrap();
     assert_eq!((found.verdict, found.gates.len()), (Verdict::Inconclusive, 0), "{says}");
     let remedy = if name.is_empty() {
-        "fix: run it again without this fault".to_owned()
+        "fix: remove the cause, then run that side again".to_owned()
     } else {
         format!("fix: run both sides alike, or allow it: --allow-different {name}")
     };

@@ -90,12 +90,12 @@ impl Seen<'_> {
         let (since, until) = self.summary.time_facts.span(self.name, kinds);
         let has_ended = until.is_some() && finding.values.contains_key("action");
         let when = match (since.map(seconds), until.map(seconds)) {
-            (Some(since), Some(until)) => Some(format!("between {since} and {until} of the run")),
-            (Some(since), None) => Some(format!("since {since} of the run")),
-            (None, Some(until)) => Some(format!("until {until} of the run")),
+            (Some(since), Some(until)) => Some(format!("between {since} and {until}")),
+            (Some(since), None) => Some(format!("since {since}")),
+            (None, Some(until)) => Some(format!("until {until}")),
             (None, None) => None,
         };
-        let finding = finding.with_some("when", when);
+        let finding = finding.with_some("when", when.map(|when| format!("{when} of the run")));
         if has_ended { finding.with("action", CHECK_LOG) } else { finding }
     }
 
