@@ -222,8 +222,9 @@ fn an_overload_in_any_round_is_named_with_its_round() {
     let simulation = Simulation { seconds: 20, ..simulation() };
     let quiet = judge(&simulation.facts(), &simulation.blocks());
     let mut facts = simulation.facts();
-    let overload = Finding::new(OVERLOAD).with("stage", "@100:20s").with("share", "28%");
-    facts.targets[3].setup.push(overload.with("backlog", 237).of(Some("b")));
+    let overload = Finding::new(OVERLOAD).with("stage", "@100:20s").with("done", "28.0");
+    let overload = overload.with("planned", 100).with("backlog", 237);
+    facts.targets[3].setup.push(overload.of(Some("b")));
     let overloaded = judge(&facts, &simulation.blocks());
     for (rounds, numbers) in [
         ([overloaded.clone(), quiet.clone()], &[1][..]),
@@ -233,7 +234,8 @@ fn an_overload_in_any_round_is_named_with_its_round() {
         let shown = on_screen(&combine(&rounds).unwrap());
         assert_eq!(shown.matches("PL209  b: ").count(), numbers.len(), "{shown}");
         for number in numbers {
-            let named = format!("PL209  b: @100:20s of round {number}: 28% of the planned rate");
+            let named =
+                format!("PL209  b: @100:20s of round {number}: 28.0/s answered of 100/s due");
             assert!(shown.contains(&named), "{shown}");
         }
         assert!(shown.contains("DONE: b: @100:20s of round "), "{shown}");

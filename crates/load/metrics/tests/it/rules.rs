@@ -1384,7 +1384,7 @@ fn texts_claim_no_more_than_their_evidence() {
                 status(run, 413, 600);
                 fail(run, "reset", 300);
             },
-            "900 of 1,000 requests (90.00%) failed: mostly status 413.",
+            "900 of 1,000 requests (90.00%) failed or were rejected: mostly status 413.",
         ),
         (|run| status(run, 503, 600), "600 of 1,000 requests (60.00%) failed: status 503."),
         (
