@@ -13,7 +13,7 @@ const WIDTH: usize = 80;
 const LISTED: usize = 8;
 /// Text for a load that may have been at its limit.
 const UNSHOWN: &str = "No bottleneck shown: two levels of users would show whether they queue.
-  fix: add a level of half the users or fewer (-c 4,8)";
+  fix: add a level of half the users or fewer";
 /// Width of the name column.
 const NAME: usize = 24;
 /// The answer for a load with hardly any successful response.

@@ -392,7 +392,8 @@ fn diagnose(route: &Route, turn: &OpenTurn) -> Option<(bool, String)> {
                 0 => ("response", first_silence(route.timeout)),
                 _ => ("complete response", route.timeout),
             };
-            let fix = "check that the target is alive, or set `timeout` above 2m to wait longer";
+            let fix =
+                "check that the target is alive, or raise `timeout` (from 25s on: to above 2m)";
             Some((true, format!("{request} got no {response} within {waited}; {fix}")))
         }
         Outcome::Completed | Outcome::Cancelled => None,

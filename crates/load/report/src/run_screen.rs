@@ -70,9 +70,12 @@ fn facts(screen: &mut Screen, summary: &RunSummary) {
     }
 }
 
-/// The bottleneck: where it is known, or where it is not.
+/// The bottleneck: where it is known, or where it is not. There is none to name where Plimsoll may
+/// have held the rate down.
 fn bottleneck(summary: &RunSummary, is_known: bool) -> Option<String> {
-    let found = summary.bottleneck.as_ref();
+    let is_held =
+        summary.findings.iter().any(|it| it.code == 102 && it.values.contains_key("held"));
+    let found = summary.bottleneck.as_ref().filter(|_| !is_held);
     found.filter(|found| (found.answer != "unknown") == is_known).map(|found| found.text.clone())
 }
 
@@ -166,4 +169,24 @@ fn goodput(summary: &RunSummary) -> Option<String> {
     Some(format!(
         "Goodput {rate} per second: {good} of {judged} requests ({share}) kept {bounds}{ours}."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_metrics::Bottleneck;
+    use plimsoll_rules::Finding;
+
+    #[test]
+    fn no_bottleneck_is_named_where_plimsoll_may_have_held_the_rate_down() {
+        let found = Bottleneck { answer: "target".to_owned(), text: "the target".to_owned() };
+        for (values, named) in [(None, true), (Some("bound"), true), (Some("held"), false)] {
+            let findings =
+                values.map(|name| Finding::new(102).with(name, "1")).into_iter().collect();
+            let bottleneck_found = Some(found.clone());
+            let run =
+                RunSummary { findings, bottleneck: bottleneck_found, ..RunSummary::default() };
+            assert_eq!(bottleneck(&run, true).is_some(), named, "{values:?}");
+        }
+    }
 }
