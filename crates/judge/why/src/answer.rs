@@ -44,7 +44,7 @@ pub fn why_with(summary: &RunSummary, join: Option<&Join>) -> Why {
     let (at_limit, queues) = (load.at_limit, grows == Some(true));
     let case = Evidence { summary, stage, at_limit, queues, observed: &observed };
     let (answer, finding) = case.bottleneck(split.as_ref());
-    load.at_limit &= queues || finding.is_some();
+    load.at_limit &= answer == Answer::None || finding.is_some();
     let own_word = stated_timing(stage);
     Why { answer, finding, load: Some(load), observed, split, no_split, own_word, ..none }
 }

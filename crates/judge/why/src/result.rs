@@ -131,8 +131,8 @@ pub struct Load {
     pub in_flight: Option<f64>,
     /// Growth of the number of requests in flight over the stage.
     pub backlog: f64,
-    /// Whether the load was at its limit: a closed loop whose times grow with its users or whose
-    /// bottleneck is known, or an open stage that fell behind.
+    /// Whether the load was at its limit: a closed loop whose times grow with its users, whose
+    /// bottleneck is known or most of whose requests failed, or an open stage that fell behind.
     pub at_limit: bool,
 }
 

@@ -19,11 +19,6 @@ const NAME: usize = 24;
 /// The answer for a load with hardly any successful response.
 const FAILED: &str = "Not judged: most requests failed.";
 
-/// Whether hardly any request succeeded: an open load that fell behind has a finding.
-fn has_failed(load: &Load) -> bool {
-    load.throughput_per_s <= load.sent_per_s / 2.0
-}
-
 /// Formats the finding, the load, a row per process, and the split.
 pub fn text(why: &Why) -> String {
     let mut lines = match &why.finding {
@@ -34,7 +29,8 @@ pub fn text(why: &Why) -> String {
         }
         None if why.load.is_none() => vec!["No finished stage to judge.".to_owned()],
         None if why.answer == Answer::Unknown => UNSHOWN.lines().map(str::to_owned).collect(),
-        None if why.load.iter().any(has_failed) => vec![FAILED.to_owned()],
+        // A load at its limit has a bottleneck, known or not, unless it is not judged.
+        None if why.load.iter().any(|load| load.at_limit) => vec![FAILED.to_owned()],
         None => vec!["No bottleneck found.".to_owned()],
     };
     lines.extend(why.load.iter().flat_map(|load| shown(&of_load(load))));
